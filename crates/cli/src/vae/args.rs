@@ -14,7 +14,7 @@ pub enum VaeCommand {
     Sample(SampleArgs),
     /// Posterior means and standard deviations of the latent values of records
     Encode(ApplyArgs),
-    /// What the model makes of records: the decoder's means at the means of their codes
+    /// Reconstruct records: the decoder's means at the means of their codes
     Reconstruct(ApplyArgs),
     /// Bounds, marginal likelihood and active latent values of records
     Evaluate(EvaluateArgs),

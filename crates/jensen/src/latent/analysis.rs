@@ -45,11 +45,11 @@ pub struct AnalysisRequest {
     /// Number of factors
     #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Model"))]
     pub factors: Option<u64>,
-    /// Density of a cell, as for `jensen latent fit`; what is not given of its parameters is learnt [default: gaussian]
+    /// Density of a cell, as for `jensen latent fit`; parameters without a value are learnt [default: gaussian]
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "Model"))]
     pub likelihood: Option<String>,
-    /// Whether normal cells are seen as standardised columns, whose noise is a share of each column's variance: bounds,
-    /// loadings and cells are in the units of the data either way [default: on]
+    /// Whether to standardise the columns of normal cells, so that the noise is a share of each column's variance;
+    /// bounds, loadings and cells are always in the units of the data [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -62,7 +62,7 @@ pub struct AnalysisRequest {
     /// Bound to maximise, as for `jensen latent fit` [default: the likelihood's best with a dual]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
     pub bound: Option<String>,
-    /// Finished when an iteration gains less than this, in nats [default: 0.0001]
+    /// Gain of an iteration in nats below which the fit has converged [default: 0.0001]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
     /// Largest number of iterations [default: 10000]

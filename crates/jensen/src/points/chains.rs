@@ -30,7 +30,7 @@ pub const HMM: &str = "hmm";
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct ChainsRequest {
-    /// The table, a row per step (may be omitted with --resume)
+    /// The table, with a row for each step (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of states, or a range such as 1..6 from which the bound chooses
@@ -45,7 +45,7 @@ pub struct ChainsRequest {
         )
     )]
     pub states: Option<Sizes>,
-    /// The column that tells sequences apart: steps of a sequence stand in their order; without it all rows are one sequence
+    /// The column that identifies sequences, whose steps are in order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "COLUMN", help_heading = "Model")
@@ -57,7 +57,8 @@ pub struct ChainsRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub emissions: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical: columns are then independent given the state
+    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
+    /// given the state
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -75,7 +76,8 @@ pub struct ChainsRequest {
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
     pub covariance: Option<Shape>,
-    /// Whether Gaussian emissions see standardised columns: results are in the units of the data either way [default: on]
+    /// Whether to standardise the columns of Gaussian emissions; results are always in the units of the data [default:
+    /// on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")

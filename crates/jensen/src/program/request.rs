@@ -126,10 +126,11 @@ pub struct FitRequest {
     )]
     pub method: Option<MethodName>,
     /// auto, meanfield, fullrank, sparse, conditional (conditionally structured Gaussian), lowrank=R, mixture=K (K
-    /// Gaussians, up to 128 dimensions; K = 8 if omitted) or flow=L (L affine coupling layers on the best Gaussian; L = 6 if
-    /// omitted). auto starts with meanfield. If its k̂ is too large, fullrank follows, or from 100 dimensions on conditional
-    /// or sparse if they suit the model, or lowrank beyond 400. From 500 dimensions on auto starts with conditional if it
-    /// suits the model. If starts find several distinct modes, a mixture follows in up to 64 dimensions [default: auto]
+    /// Gaussians, up to 128 dimensions; K = 8 if omitted) or flow=L (L affine coupling layers on the best Gaussian; L =
+    /// 6 if omitted). auto starts with meanfield. If its k̂ is too large, fullrank follows. With at least 100
+    /// dimensions, conditional or sparse follows if it suits the model, and lowrank beyond 400 dimensions otherwise.
+    /// With at least 500 dimensions, auto starts with conditional if it suits the model. If starts find several
+    /// distinct modes, a mixture follows in up to 64 dimensions [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
     /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method and
@@ -202,8 +203,8 @@ pub struct FitRequest {
     /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tol: Option<f64>,
-    /// Start at 0, at random, or at FILE.json: an object with values of parameters (the others start at 0), or a list with
-    /// an unconstrained point [default: 0]
+    /// Start at 0, at a random point, or at the point in FILE.json: an object with parameter values (other parameters
+    /// start at 0), or a list with an unconstrained point [default: 0]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "0|random|FILE", help_heading = "Method")
