@@ -168,7 +168,7 @@ pub fn evaluate<D: LogDensity>(
 pub(crate) enum Successor {
     /// Nothing.
     None,
-    /// Whether a richer family follows, which costs less than certainty that this one fails.
+    /// A richer family. Its fit costs less than an evaluation that proves the failure of this family.
     Richer,
     /// A refinement. It costs less than an evaluation of more than [`NUMBERS`] values (at least [`UNKNOWN`]
     /// coordinates).

@@ -295,8 +295,8 @@ impl DataSet {
         self.entries.into_iter()
     }
 
-    /// Appends arrays to the arrays of the same names along their first dimension. Variables that are not in both, or
-    /// of another kind, stay unchanged.
+    /// Appends arrays to the arrays of the same names along their first dimension. Variables that are missing in one of
+    /// them, or have different kinds, stay unchanged.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {

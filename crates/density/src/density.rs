@@ -31,7 +31,7 @@ pub trait LogDensity: Sync {
     /// `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// The value as above, and the gradient with respect to `z` into `grad` (`dim × lanes`).
+    /// Writes the [`value`](Self::value) into `out`, and the gradient with respect to `z` into `grad` (`dim × lanes`).
     fn value_grad(
         &self,
         ws: &mut Self::Workspace,

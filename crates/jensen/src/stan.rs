@@ -332,7 +332,7 @@ impl<D> Model<D> {
     /// are nested lists.
     ///
     /// # Errors
-    /// Fails if a parameter is missing, of another shape or violates its constraint.
+    /// Fails if a parameter is missing, has another shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         self.posterior
             .unconstrain(&|name| parameter(values, name))

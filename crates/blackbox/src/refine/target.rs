@@ -20,7 +20,7 @@ const FREEDOM: usize = 5;
 pub(super) struct Particles {
     /// `dim × lanes`.
     pub x: Vec<f64>,
-    /// `∂/∂x log p`, as `x`; zero where the value is not finite.
+    /// `∂/∂x log p`, with the layout of `x`; zero where the value is not finite.
     pub grad: Vec<f64>,
     /// `log p(z) + log |∂z/∂x|`; −∞ where the density is zero or undefined.
     pub log_p: Vec<f64>,

@@ -2,7 +2,7 @@
 //!
 //! Similar topics stay similar. If all start as the mean of the corpus with a little noise, a few of them take all
 //! words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents of a sample
-//! are drawn with a probability that grows with their distance from the neighbourhoods so far, as k-means++ draws
+//! are drawn with a probability that grows with their distance from the chosen neighbourhoods, as k-means++ draws
 //! centres (Arthur and Vassilvitskii 2007). The documents nearest to a drawn document, and then to their mean, provide
 //! the words of a topic. Distances are cosines of log counts, weighted by log inverse document frequency.
 

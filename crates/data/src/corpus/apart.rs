@@ -218,7 +218,7 @@ pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>,
 /// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors
-/// The errors of these, and those of `work`.
+/// The errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,

@@ -64,7 +64,7 @@ impl CorpusFile {
     /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
-    /// Fails if the file is not a corpus, of another version, cut short or damaged.
+    /// Fails if the file is not a corpus, has another version, or is cut short or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =

@@ -304,7 +304,7 @@ impl Program {
     /// Digests of program and data, in checkpoints and approximations.
     ///
     /// # Errors
-    /// The stored centring is of another program.
+    /// The stored centring belongs to another program.
     pub fn subject(&self) -> Result<Subject, Error> {
         Ok(match (&self.model, self.recentring()) {
             (Lowered::Whole(model), Some(centring)) => model.centred(centring)?.subject(),

@@ -117,10 +117,11 @@ impl VaeData {
         Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
-    /// Training rows in memory, called `data`, and validation rows as above.
+    /// The job for training rows in memory, which messages call `data`, with the choice of validation rows of
+    /// [`open`](Self::open).
     ///
     /// # Errors
-    /// As above.
+    /// The errors of [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,

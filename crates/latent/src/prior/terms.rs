@@ -438,8 +438,8 @@ impl<'s> Known<'s> {
             .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
     }
 
-    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all. A
-    /// value of 1 of each is `units` in the table's units, in which values are given.
+    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all.
+    /// Values are in the table's units, in which a model value of 1 is an element of `units`.
     ///
     /// # Errors
     /// A value is not a number or out of its range, or a list has another length.

@@ -193,7 +193,7 @@ impl Factors {
         self.factor(simd, lanes);
     }
 
-    /// Factors `shift · per · mass + a` for real matrices, as above.
+    /// Factors `shift · per · mass + a` for real matrices.
     pub fn pencil(&mut self, simd: Simd, shift: Complex64, per: &[f64], [a, mass]: [&[f64]; 2]) {
         let lanes = per.len();
         self.n = (a.len() / lanes.max(1)).isqrt();
