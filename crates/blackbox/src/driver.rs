@@ -596,7 +596,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations at the modes that starts found and that are no relabelling of the best.
+    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
     fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;

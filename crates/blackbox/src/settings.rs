@@ -84,7 +84,7 @@ pub enum FamilyChoice {
     /// ([`begins_conditional`](crate::begins_conditional)). Otherwise a mean field comes first. If its k̂ is too large,
     /// a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian follows, started from it. If that also fails its
     /// checks, the conditionally structured Gaussian follows for models with at least 100 dimensions. If starts find
-    /// other modes that are no relabelling, a mixture follows (up to 64 dimensions). All are reported.
+    /// other modes that are not relabellings, a mixture follows (up to 64 dimensions). All are reported.
     Auto,
     /// This one.
     Only(FamilyKind),

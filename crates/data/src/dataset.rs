@@ -257,7 +257,7 @@ impl DataSet {
     }
 
     /// The location of the first word, if the values of a variable are codes of words. Such values identify groups and
-    /// are no measurements.
+    /// are not measurements.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }

@@ -37,7 +37,7 @@ pub(crate) struct Chains {
     scratch: Vec<f64>,
 }
 
-/// The arguments of a transition beside the chains.
+/// The arguments of a transition other than the chains.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     pub seed: u64,

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::Status;
 
-/// One line of a trace; in JSON the method's `fields` are beside the fixed ones. Numbers that are not finite are
-/// written as `null`.
+/// One line of a trace; in JSON the method's `fields` are on the same level as the fixed ones. Numbers that are not
+/// finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The step, from 1.

@@ -416,7 +416,7 @@ impl SizedType {
 /// Constraint of a declaration. Bounds are scalars, or containers of the shape of the constrained value; they are of
 /// type `int` for an `int` variable and have real elements otherwise.
 ///
-/// The [`SizedType`] beside it states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
+/// The [`SizedType`] of the same variable states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
 /// `cov_matrix[K]` is `Matrix(K, K)`, `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {

@@ -11,8 +11,8 @@ const SMALL: usize = 10_000;
 /// Number of batches that are examined to estimate how many coordinates one touches.
 const PROBES: usize = 8;
 
-/// Numbers of parameters that any fit keeps beside its table: ω, its best and average, the
-/// optimiser's two moments, gradients.
+/// Numbers of parameters that any fit keeps in addition to its table: ω, its best and average, the optimiser's two
+/// moments, gradients.
 const COPIES: u64 = 8;
 
 /// The expected memory of a fit.

@@ -174,7 +174,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Estimators whose variance is traced beside the fit's own; all of them have tables.
+    /// Estimators whose variance is traced in addition to the estimator of the fit; all of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,

@@ -77,7 +77,7 @@ impl From<UnitName> for DocumentUnit {
     }
 }
 
-/// Characters that may belong to words beside letters.
+/// Characters other than letters that may belong to words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExtraName {
     /// Digits and other numerals: h2o, 2019

@@ -286,7 +286,7 @@ impl Part {
     /// Reads the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// The bytes are no valid part.
+    /// The bytes are not a valid part.
     pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
         Ok(Self {
@@ -322,7 +322,7 @@ impl Ask<'_> {
     /// The sum of parts of blocks of these shards, in the order of the blocks.
     ///
     /// # Errors
-    /// The bytes are no valid parts.
+    /// The bytes are not valid parts.
     pub fn sum<'b>(
         &self,
         blocks: impl Iterator<Item = &'b [u8]>,

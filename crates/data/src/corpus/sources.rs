@@ -28,7 +28,7 @@ pub enum Format {
     Parquet,
     /// Plain text.
     Text,
-    /// UCI bag of words: `docword.NAME.txt` beside `vocab.NAME.txt`.
+    /// UCI bag of words: `docword.NAME.txt` with `vocab.NAME.txt` in the same folder.
     Uci,
     /// LDA-C: `pairs term:count …`, terms from 0.
     Ldac,

@@ -18,7 +18,7 @@ pub struct Tokeniser {
     pub min_length: usize,
     /// Largest number of characters of a word. Longer words are omitted.
     pub max_length: usize,
-    /// Characters that belong to words beside letters.
+    /// Characters other than letters that belong to words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Extra>,
     /// An alternative definition of a word, in lower-case text.
@@ -26,7 +26,7 @@ pub struct Tokeniser {
     pub pattern: Option<Pattern>,
 }
 
-/// Characters that may belong to words beside letters.
+/// Characters other than letters that may belong to words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extra {

@@ -87,7 +87,7 @@ impl Code {
 /// Code with its memory, until an interrupt: from then on all results are NaN, at which a solver gives up.
 struct Running<'a> {
     code: Machine<'a>,
-    /// Numbers of a lane that are computed beside each run: a factored system is solved.
+    /// Numbers of a lane that are computed in addition to each run: a factored system is solved.
     beside: usize,
     patience: &'a Patience,
 }

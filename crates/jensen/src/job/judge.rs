@@ -83,7 +83,7 @@ pub struct Evidence {
     pub against: Verdict,
     /// The plain model to compare with.
     pub baseline: Option<Baseline>,
-    /// Remarks that are no reasons against the result.
+    /// Remarks that are not reasons against the result.
     pub notes: Vec<String>,
 }
 

@@ -49,8 +49,9 @@ fn doubt(
     })
 }
 
-/// Independent normal columns beside factors, each with its own mean and variance, which is at least that of the stated noise; the
-/// two parameters of a column cost half the logarithm of the number of points each (Schwarz 1978).
+/// Independent normal columns, the plain model of factors, each with its own mean and variance, which is at least that
+/// of the stated noise; the two parameters of a column cost half the logarithm of the number of points each (Schwarz
+/// 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();

@@ -125,7 +125,7 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) points: &'a Points,
     /// The units of their columns.
     pub(super) units: &'a Units,
-    /// The plain model beside a model.
+    /// The plain model for the comparison with a model.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
     /// The source of the points, if they are elsewhere.
     pub(super) elsewhere: Option<&'a PointFiles>,

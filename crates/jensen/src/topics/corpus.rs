@@ -38,7 +38,7 @@ pub struct CorpusRequest {
     pub min_length: Option<usize>,
     /// Largest number of letters of a word.
     pub max_length: Option<usize>,
-    /// Characters that belong to words beside letters.
+    /// Characters other than letters that belong to words.
     pub keep: Vec<Extra>,
     /// An alternative definition of a word.
     pub pattern: Option<Pattern>,

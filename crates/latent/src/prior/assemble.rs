@@ -464,7 +464,7 @@ impl Fresh {
     }
 }
 
-/// The columns that a specification assigns to a part. They are no inputs of other processes.
+/// The columns that a specification assigns to a part. They are not inputs of other processes.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let on = call.named.iter().filter(|n| n.key.text == "on");

@@ -147,7 +147,7 @@ pub fn fit_sites(
     solved(&model, &sites, &call, control)
 }
 
-/// The options of a fit beside its model.
+/// The options of a fit other than its model.
 struct Call<'a> {
     settings: &'a Settings,
     warm: Option<&'a Warm>,

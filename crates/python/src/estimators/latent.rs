@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use super::{computed, fitted, matrix, read_request, table};
 
-/// Columns beside the matrix, by name: responses, exposures, trials.
+/// Columns in addition to the matrix, by name: responses, exposures, trials.
 type More = Vec<(String, Vec<f64>)>;
 
 /// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.

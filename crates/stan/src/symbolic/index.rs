@@ -287,7 +287,7 @@ pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
 /// Component `k` of a tuple.
 ///
 /// # Errors
-/// Fails if the value is no tuple, which the checker excludes.
+/// Fails if the value is not a tuple, which the checker excludes.
 pub fn component(base: &Sym, k: usize) -> FnResult<Sym> {
     match base {
         Sym::Tuple(parts) if k < parts.len() => Ok(parts[k].clone()),

@@ -165,7 +165,7 @@ impl<'a> Old<'a> {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// The position of the bracket that closes those of an argument or a result, as in `real[,] x`.
+    /// The position of the closing bracket of an argument's or a result's dimensions, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;

@@ -33,9 +33,9 @@ const TOO_LOSSY: f64 = 1e20;
 pub struct Hypergeometric {
     /// The function.
     pub value: f64,
-    /// By each argument.
+    /// The derivative with respect to each argument.
     pub first: Vec<f64>,
-    /// With respect to each pair, one row per argument.
+    /// The derivatives with respect to each pair of arguments, one row per argument.
     pub second: Vec<f64>,
 }
 

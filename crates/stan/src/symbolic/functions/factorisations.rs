@@ -233,7 +233,7 @@ pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     }))
 }
 
-/// The same as [`svd`] of a complex matrix, from the Hermitian one with A and Aᴴ beside its diagonal.
+/// The same as [`svd`] of a complex matrix, from the Hermitian matrix whose off-diagonal blocks are A and Aᴴ.
 fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let [re, im] = a.as_complex();
     let (m, n) = cx.extents(&re)?;
