@@ -65,7 +65,7 @@ impl RefineSettings {
         }
     }
 
-    /// Number of gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, given
+    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase, given
     /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
     /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
     /// may have five times as many.

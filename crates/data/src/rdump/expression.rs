@@ -12,7 +12,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The argument of one of these names, or at a position.
+    /// The argument with one of these names, or at a position.
     fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named

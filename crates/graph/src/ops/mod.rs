@@ -124,8 +124,8 @@ pub enum Op {
         n: u32,
     },
     /// Eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The argument
-    /// is the real part followed by the imaginary part, and so are the eigenvalues and then the eigenvectors. A matrix
-    /// follows, with 1 for the component of each vector that is made positive and 0 elsewhere.
+    /// is the real part followed by the imaginary part. The result has the eigenvalues and then the eigenvectors in the
+    /// same layout, and then a matrix with 1 for the component of each vector that is made positive and 0 elsewhere.
     Eigen {
         /// Extent.
         n: u32,
