@@ -60,7 +60,7 @@ pub fn predict(
 /// a solve per draw.
 ///
 /// # Errors
-/// As for [`predict`], and if `joint` is missing or has another size.
+/// The errors of [`predict`], and a `joint` that is missing or has another size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,

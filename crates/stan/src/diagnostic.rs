@@ -130,13 +130,13 @@ impl Diagnostic {
         }
     }
 
-    /// With a text at the caret.
+    /// The diagnostic with a text at the caret.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// With another location.
+    /// The diagnostic with another location.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,

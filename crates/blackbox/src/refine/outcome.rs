@@ -24,7 +24,7 @@ pub struct TemperatureStep {
 /// A stationary phase of transitions at the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// Number of recorded transitions. A quarter of that number precede them unrecorded.
+    /// Number of recorded transitions. One unrecorded transition precedes them for every four of them.
     pub transitions: usize,
     /// Step size in standard deviations.
     pub step_size: f64,

@@ -53,8 +53,8 @@ pub struct Learnt {
     pub kept: Option<Kept>,
     /// Tightness of the bound; `None` if the fit maximised the expectation itself in closed form.
     pub tightness: Option<Tightness>,
-    /// By how many posterior standard deviations the bound shifts each free hyperparameter. Empty if none is learnt
-    /// or the bound is exact.
+    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. Empty if none
+    /// is learnt or the bound is exact.
     pub misplaced: Vec<f64>,
     /// The comparison with a plain model.
     pub plain: Option<Comparison>,

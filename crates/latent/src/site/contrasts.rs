@@ -119,7 +119,7 @@ struct Joint<'a> {
 }
 
 impl<'a> Joint<'a> {
-    /// From the moments of the contrasts.
+    /// The joint distribution with these moments of the contrasts.
     fn new(m: &'a [f64], v: &[f64], size: usize) -> Self {
         let mut covariance = vec![0.0; size * size];
         for k in 0..size {

@@ -11,7 +11,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 pub struct Jet {
     /// The number.
     pub value: f64,
-    /// With respect to the first and to the second parameter.
+    /// The derivatives with respect to the first and the second parameter.
     pub first: [f64; 2],
     /// Second derivatives: twice the first parameter, both, and twice the second.
     pub second: [f64; 3],

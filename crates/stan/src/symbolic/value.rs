@@ -393,7 +393,7 @@ impl Sym {
     /// Extents of a real, int or container of these.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn dims(&self) -> FnResult<Dims> {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) => Ok(Dims::leaf(Leaf::Scalar)),
@@ -437,7 +437,7 @@ impl Sym {
     /// All elements as one node.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn e<'g>(&self, tape: &'g Tape) -> FnResult<E<'g>> {
         Ok(match self {
             Sym::Int(i) => tape.constant(f64::from(*i)),
@@ -465,7 +465,7 @@ impl Sym {
     /// Element `i` in storage order.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn element<'g>(&self, tape: &'g Tape, i: usize) -> FnResult<E<'g>> {
         Ok(match self {
             Sym::Flat(flat) => cell_e(tape, flat.cell(i)),
@@ -482,7 +482,7 @@ impl Sym {
     /// All elements, separately.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn elements<'g>(&self, tape: &'g Tape) -> FnResult<Vec<E<'g>>> {
         match self {
             Sym::Data(value) => {
@@ -499,7 +499,7 @@ impl Sym {
     /// All elements as cells.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn to_cells(&self, tape: &Tape) -> FnResult<Vec<Cell>> {
         Ok(match self {
             Sym::Flat(flat) => match &flat.store {
@@ -689,7 +689,7 @@ impl Sym {
     /// The elements at `index` (positions in storage order), as a value of other extents.
     ///
     /// # Errors
-    /// For tuples and complex numbers.
+    /// Fails for tuples and complex numbers.
     pub fn pick(&self, tape: &Tape, index: &[usize], dims: Dims) -> FnResult<Sym> {
         Ok(match self {
             Sym::Flat(Flat {

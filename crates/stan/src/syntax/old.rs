@@ -1,8 +1,8 @@
-//! Programs in the syntax that Stan had before 2.33, written again in today's: arrays declared as `real x[N]` and
-//! `real[] x`, `<-`, `#` comments, and functions that have another name or other ways to be called.
+//! Translates programs from the syntax before Stan 2.33 to today's: arrays declared as `real x[N]` and `real[] x`,
+//! `<-`, `#` comments, and functions with another name or another form of call.
 //!
-//! Works on tokens, so the only types that it knows are the words that declare them. Text between tokens (blanks,
-//! comments) is preserved.
+//! The translation works on tokens, so it knows types only from the words of declarations. Text between tokens
+//! (blanks, comments) is preserved.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -49,7 +49,7 @@ impl<'g> Cx<'g> {
     /// All elements of a value.
     ///
     /// # Errors
-    /// For tuples and complex numbers.
+    /// Fails for tuples and complex numbers.
     pub fn e(&self, x: &Sym) -> FnResult<E<'g>> {
         x.e(self.tape)
     }
@@ -57,7 +57,7 @@ impl<'g> Cx<'g> {
     /// All elements, separately.
     ///
     /// # Errors
-    /// For tuples and complex numbers.
+    /// Fails for tuples and complex numbers.
     pub fn elements(&self, x: &Sym) -> FnResult<Vec<E<'g>>> {
         x.elements(self.tape)
     }

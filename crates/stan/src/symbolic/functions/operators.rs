@@ -101,7 +101,7 @@ pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// `op a`
 ///
 /// # Errors
-/// For tuples and complex numbers.
+/// Fails for tuples and complex numbers.
 pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
     if let (Some([re, im]), UnaryOp::Neg) = (a.parts(), op) {
         return Ok(Sym::complex(unary(cx, op, &re)?, unary(cx, op, &im)?));
