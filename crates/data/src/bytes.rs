@@ -49,10 +49,10 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Rejects results of a file that was changed in the meantime.
+    /// Rejects results of a file that was changed in the meantime. A copy in memory cannot change.
     ///
     /// # Errors
-    /// The file was changed. A copy in memory never is.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         match self {
             Self::Mapped(mapped) => mapped.check_unchanged(),

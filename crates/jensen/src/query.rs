@@ -19,7 +19,7 @@ pub struct Query<'a> {
     pub directions: Option<&'a [Vec<f64>]>,
 }
 
-/// The results, in the order of the points. As JSON, non-finite numbers are `null`.
+/// The results, in the order of the points. In JSON, numbers that are not finite are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// Log densities in nats.

@@ -71,8 +71,8 @@ impl<'a> Interrupt<'a> {
         over
     }
 
-    /// Whether an interrupt ended the run and its output is being computed, or its time is up, or it was cancelled
-    /// since.
+    /// Whether the caller should compute its output quickly: an interrupt ended the run, the time is up, or the user
+    /// cancelled the output.
     pub fn is_hurried(&self) -> bool {
         let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
         if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {
