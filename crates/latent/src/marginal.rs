@@ -326,8 +326,8 @@ impl Marginal {
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %, because a precision, for
-    /// example, may have neither beyond.
+    /// Mean and standard deviation of the middle 99.9 % on the natural scale. Outside that range a precision, for
+    /// example, may have neither.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();
@@ -349,7 +349,7 @@ impl Marginal {
     }
 }
 
-/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by halving.
+/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by bisection.
 pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let reach = jensen_math::special::inv_phi(p);
