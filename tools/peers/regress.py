@@ -46,7 +46,8 @@ def sample(folder, case):
     summary = fit.summary()
     found, worst = {}, 0.0
     for ours, theirs in case["names"].items():
-        rows = [name for name in summary.names if theirs in (name, name.split("[")[0])]
+        wanted = [theirs] if isinstance(theirs, str) else theirs
+        rows = [name for one in wanted for name in summary.names if one in (name, name.split("[")[0])]
         assert rows, f"{case['name']}: no {theirs} among {sorted({n.split('[')[0] for n in summary.names})}"
         found[ours] = [[float(summary[name][key]) for key in ("mean", "sd", "mcse_mean")] for name in rows]
         worst = max([worst] + [summary[name]["r_hat"] for name in rows])

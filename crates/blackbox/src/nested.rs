@@ -3,8 +3,8 @@
 //! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
 //! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
-//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. Newton steps with differences
-//! climb to the mode of that mass. It has one even for a funnel, whose density has none. From there the method
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given the global
+//! ones, quadrature replaces it at the points. Newton steps with differences climb to the mode of that mass. It has one even for a funnel, whose density has none. From there the method
 //! repeatedly draws points from the widened Gaussian of the global parameters. Their masses are weights, which give the
 //! Gaussian the mean and covariance of the mass. When these no longer move, the result is the least-squares fit of the
 //! local parameters' means, log scales and regressions at the last points, on the family's features. Only the points
@@ -333,7 +333,12 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             .into_iter()
             .zip(modes)
             .filter_map(|(x, mode)| Some((x, mode?)));
-        let (x, modes): (Vec<Vec<f64>>, Vec<LocalMode>) = found.unzip();
+        let (x, mut modes): (Vec<Vec<f64>>, Vec<LocalMode>) = found.unzip();
+        let placed: Vec<Vec<f64>> = x
+            .iter()
+            .map(|x| point(&state.globals, &state.factor, x))
+            .collect();
+        climber.integrate(&placed, &mut modes);
         let raw: Vec<f64> = x
             .iter()
             .zip(&modes)

@@ -389,12 +389,16 @@ fn rows(made: &Predicted) -> String {
     };
     let (linear, expected, predicted) = (of("linear"), of("expected"), of("predicted"));
     let count = made.rows.len();
-    let categories = made.coordinates.coords.get("category");
+    let of = |dimension: &str| made.coordinates.coords.get(dimension);
+    let (probabilities, categories) = (of("category"), of("category").or(of("response")));
     let mut text = String::from("row");
     match categories {
         Some(labels) => (0..labels.len()).for_each(|at| {
-            let head = quoted(&format!("P({})", labels.text(at)));
-            text += &format!(",{head}");
+            let head = match probabilities {
+                Some(_) => format!("P({})", labels.text(at)),
+                None => labels.text(at).to_string(),
+            };
+            text += &format!(",{}", quoted(&head));
         }),
         None => text += ",expected,sd,q05,q95,linear",
     }
