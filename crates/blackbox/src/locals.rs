@@ -396,8 +396,14 @@ mod tests {
         let slope = |t: f64| scale * (a - a * (scale * t).exp());
         let found = Moments::of(nodes().map(slope)).unwrap();
         let (digamma, trigamma) = (2.970_523_992_242_149, 0.051_270_822_936_203_54);
-        assert!((scale * found.mean - (digamma - a.ln())).abs() < 3e-4, "{found:?}");
-        assert!((found.variance * scale * scale / trigamma - 1.0).abs() < 2e-3, "{found:?}");
+        assert!(
+            (scale * found.mean - (digamma - a.ln())).abs() < 3e-4,
+            "{found:?}"
+        );
+        assert!(
+            (found.variance * scale * scale / trigamma - 1.0).abs() < 2e-3,
+            "{found:?}"
+        );
         // log Γ(20) = log 19!.
         let log_gamma = (2..20).map(|k| f64::from(k).ln()).sum::<f64>();
         let exact = log_gamma - a * a.ln() + a - 0.5 * (2.0 * std::f64::consts::PI / a).ln();

@@ -362,28 +362,25 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The global parameters' Gaussian with the moments of the weighted points; how far the mean moves, in standard deviations.
+    /// The global parameters' Gaussian with the moments of the weighted points, those of a Gaussian being known; how far the mean moves, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
-        let mut mean = vec![0.0; k];
-        for (x, w) in points.x.iter().zip(&points.weights) {
-            axpy(*w, x, &mut mean);
-        }
-        let mut covariance = vec![0.0; k * k];
-        for (x, w) in points.x.iter().zip(&points.weights) {
+        let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
+        if let Some([exact, estimated]) = nearly_gaussian(points, k) {
+            // The errors of the points are nearly those that they make of a Gaussian with nearly the same weights.
+            axpy(1.0, &exact.0, &mut mean);
+            axpy(-1.0, &estimated.0, &mut mean);
+            axpy(1.0, &exact.1, &mut covariance);
+            axpy(-1.0, &estimated.1, &mut covariance);
+        } else {
+            // Few points that are left tell little of a covariance.
+            let left = points.share * points.x.len() as f64;
+            let own = (left / (left + 4.0 * k as f64)).min(1.0);
             for i in 0..k {
                 for j in 0..k {
-                    covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
+                    let before = f64::from(u8::from(i == j));
+                    covariance[i * k + j] = own * covariance[i * k + j] + (1.0 - own) * before;
                 }
-            }
-        }
-        // Few points that are left tell little of a covariance.
-        let left = points.share * points.x.len() as f64;
-        let own = (left / (left + 4.0 * k as f64)).min(1.0);
-        for i in 0..k {
-            for j in 0..k {
-                let before = f64::from(u8::from(i == j));
-                covariance[i * k + j] = own * covariance[i * k + j] + (1.0 - own) * before;
             }
         }
         let inner = cholesky(&covariance, k)?;
@@ -459,6 +456,89 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         (state.globals, state.factor) = (globals, factor);
         Ok((points.share, last))
     }
+}
+
+/// A mean and a covariance.
+type Spread = (Vec<f64>, Vec<f64>);
+
+/// Mean and covariance of weighted points.
+fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
+    let mut mean = vec![0.0; k];
+    for (x, w) in x.iter().zip(weights) {
+        axpy(*w, x, &mut mean);
+    }
+    let mut covariance = vec![0.0; k * k];
+    for (x, w) in x.iter().zip(weights) {
+        for i in 0..k {
+            for j in 0..k {
+                covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
+            }
+        }
+    }
+    (mean, covariance)
+}
+
+/// Share of the weight that a Gaussian may have at other points and still be nearly the mass: half of it would leave errors as large as
+/// those that are taken away.
+const ELSEWHERE: f64 = 0.25;
+
+/// The Gaussian whose logarithm is the least-squares quadratic of the log mass at the points: its moments, and those that the points give
+/// it. `None` if the mass is not nearly Gaussian.
+fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
+    let features = |x: &[f64]| {
+        let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        let mut row = vec![1.0];
+        row.extend(x);
+        row.extend(products.map(|(i, j)| x[i] * x[j]));
+        row
+    };
+    let count = 1 + k + k * (k + 1) / 2;
+    if k == 0 || points.x.len() < DRAWS_PER_FEATURE * count {
+        return None;
+    }
+    let top = points.modes.iter().map(|mode| mode.log_mass);
+    let top = top.fold(f64::NEG_INFINITY, f64::max);
+    let (mut gram, mut right) = (vec![0.0; count * count], vec![0.0; count]);
+    for ((x, mode), w) in points.x.iter().zip(&points.modes).zip(&points.weights) {
+        let row = features(x);
+        for (i, value) in row.iter().enumerate() {
+            axpy(w * value, &row, &mut gram[i * count..(i + 1) * count]);
+        }
+        axpy(w * (mode.log_mass - top), &row, &mut right);
+    }
+    (0..count).for_each(|i| gram[i * count + i] *= 1.0 + 1e-9);
+    let root = cholesky(&gram, count)?;
+    solve_lower(&root, &mut right);
+    solve_lower_transposed(&root, &mut right);
+    let mut precision = vec![0.0; k * k];
+    let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
+    for ((i, j), value) in products.zip(&right[1 + k..]) {
+        precision[i * k + j] -= value;
+        precision[j * k + i] -= value;
+    }
+    let lower = cholesky(&precision, k)?;
+    let mut mean = right[1..=k].to_vec();
+    solve_lower(&lower, &mut mean);
+    solve_lower_transposed(&lower, &mut mean);
+    let factor = root_of_inverse(&lower, k);
+    let mut covariance = vec![0.0; k * k];
+    for i in 0..k {
+        for j in 0..k {
+            covariance[i * k + j] = dot(&factor[i * k..(i + 1) * k], &factor[j * k..(j + 1) * k]);
+        }
+    }
+    let raw: Vec<f64> = (points.x.iter())
+        .map(|x| dot(&features(x), &right) + 0.5 * dot(x, x) / (WIDER * WIDER))
+        .collect();
+    let weights: Vec<f64> = psis(&raw, 1.0)
+        .log_weights
+        .iter()
+        .map(|w| w.exp())
+        .collect();
+    let elsewhere = (weights.iter().zip(&points.weights))
+        .map(|(a, b)| 0.5 * (a - b).abs())
+        .sum::<f64>();
+    (elsewhere < ELSEWHERE).then(|| [(mean, covariance), moments(&points.x, &weights, k)])
 }
 
 /// The least-squares weight of each point, from the features there.

@@ -152,10 +152,12 @@ fn additions(
         };
         if !ADDITIONS.iter().any(|(known, _)| known == name) {
             let near = jensen_data::similar_name(name, ADDITIONS.iter().map(|(known, _)| *known));
-            return Err(error(format!("there is no addition {name}()")).help(match near {
-                Some(near) => format!("did you mean {near}()?"),
-                None => ADDITIONS_ARE.to_owned(),
-            }));
+            return Err(
+                error(format!("there is no addition {name}()")).help(match near {
+                    Some(near) => format!("did you mean {near}()?"),
+                    None => ADDITIONS_ARE.to_owned(),
+                }),
+            );
         }
         if name == "trunc" {
             made.bounds = bounds(arguments, addition, text)?;
@@ -175,8 +177,10 @@ fn additions(
         }
         if name == "dec" {
             if family.name != "wiener" {
-                return Err(error(format!("the family {} has no decisions", family.name))
-                    .help("decisions go with --family wiener"));
+                return Err(
+                    error(format!("the family {} has no decisions", family.name))
+                        .help("decisions go with --family wiener"),
+                );
             }
             let meanings = [("lower", 0.0), ("upper", 1.0)];
             made.decisions = Some(meant(&first.value, &meanings, "decisions", evaluator)?);
@@ -254,7 +258,9 @@ fn meant(
     let text = evaluator.text;
     let listed = |one: &dyn Fn(&(&str, f64)) -> String| {
         let all: Vec<String> = meanings.iter().map(one).collect();
-        let (last, rest) = all.split_last().map_or(("", &[][..]), |(last, rest)| (last, rest));
+        let (last, rest) = all
+            .split_last()
+            .map_or(("", &[][..]), |(last, rest)| (last, rest));
         format!("{} or {last}", rest.join(", "))
     };
     let refused = |word: &str| {
@@ -565,8 +571,14 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
             .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));
     }
     if family.name == "wiener" && made.decisions.is_none() {
-        return Err(Error::at(text, expr.span, "the family wiener needs the boundary that was reached")
-            .help(format!("write `{expr} | dec(d) ~ …` with a column d of `lower` and `upper`, or of 0 and 1")));
+        return Err(Error::at(
+            text,
+            expr.span,
+            "the family wiener needs the boundary that was reached",
+        )
+        .help(format!(
+            "write `{expr} | dec(d) ~ …` with a column d of `lower` and `upper`, or of 0 and 1"
+        )));
     }
     let first = made.values.first().copied().unwrap_or(0.0);
     if family.response == Kinds::Real

@@ -237,12 +237,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
 }
 
 /// Of several responses the lines are their means, of categories their probabilities.
-fn figure(
-    curve: &Curve,
-    lines: &[Line],
-    response: &str,
-    probabilities: bool,
-) -> (Figure, String) {
+fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
         .y(Axis::new(response));
@@ -263,14 +258,10 @@ fn figure(
             .iter()
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        name.extend(
-            line.category
-                .iter()
-                .map(|category| match probabilities {
-                    true => format!("P({category})"),
-                    false => category.clone(),
-                }),
-        );
+        name.extend(line.category.iter().map(|category| match probabilities {
+            true => format!("P({category})"),
+            false => category.clone(),
+        }));
         let name = if name.is_empty() {
             "expected".to_owned()
         } else {

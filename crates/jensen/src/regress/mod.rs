@@ -140,6 +140,11 @@ impl Regression {
     }
 }
 
+/// Whether a stored regression left its data out.
+pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
+    serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
+}
+
 /// The table with the maps that formulas name, read from their files.
 fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
     let mut made = Cow::Borrowed(frame);

@@ -282,7 +282,10 @@ fn terms_and_additions_have_programs_that_evaluate() {
         ("mixture(gaussian, student)", &["y ~ x", "theta2 ~ f"]),
         ("mixture(gaussian, gaussian)", &["y ~ x + (1 | g)"]),
         ("mixture(poisson, negbinomial)", &["count ~ x"]),
-        ("mixture(binomial, beta_binomial)", &["successes | trials(size) ~ x"]),
+        (
+            "mixture(binomial, beta_binomial)",
+            &["successes | trials(size) ~ x"],
+        ),
     ] {
         let program = compiled(&request(family, formulas), &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{formulas:?}: {error}"));

@@ -31,7 +31,9 @@ fn fit(first: &Family, second: &Family) -> bool {
         family.has_one_mean()
             && family.response != Response::Binary
             && family.has_replicates()
-            && !["[n]", "{dec}"].iter().any(|own| family.density.1.contains(own))
+            && !["[n]", "{dec}"]
+                .iter()
+                .any(|own| family.density.1.contains(own))
     };
     numbers(first)
         && numbers(second)
@@ -47,10 +49,11 @@ fn fit(first: &Family, second: &Family) -> bool {
 pub fn of(parts: &str) -> Result<&'static Family> {
     let names: Vec<&str> = parts.split(',').map(str::trim).collect();
     let [first, second] = names.as_slice() else {
-        return Err(
-            Error::new(format!("a mixture is of two families, not of {}", names.len()))
-                .help("write --family 'mixture(gaussian, gaussian)'"),
-        );
+        return Err(Error::new(format!(
+            "a mixture is of two families, not of {}",
+            names.len()
+        ))
+        .help("write --family 'mixture(gaussian, gaussian)'"));
     };
     let (first, second) = (Family::named(first)?, Family::named(second)?);
     let name = named(first, second);
