@@ -400,18 +400,6 @@ add("lung_cox", d, time | cens(cens) ~ age + sex, cox(), "time | cens(cens) ~ ag
     list(Intercept = "b_Intercept", b = "b", sbhaz = "sbhaz"), 0,
     ml = list("b[sex]" = c(coef(m)["sex"], sqrt(vcov(m)["sex", "sex"]))), witness = "coxph", source = "Loprinzi et al. 1994 (survival)")
 
-n <- 250
-d <- data.frame(hard = rep(0:1, length.out = n), rt = 0, choice = "")
-for (at in seq_len(n)) {
-  path <- 0.55 * 1.5 + cumsum(rnorm(20000, (1.6 - 0.9 * d$hard[at]) * 1e-3, sqrt(1e-3)))
-  end <- which(path <= 0 | path >= 1.5)[1]
-  d$rt[at] <- round(0.25 + end * 1e-3, 3)
-  d$choice[at] <- if (path[end] > 0) "upper" else "lower"
-}
-used <- data.frame(hard = d$hard, rt = d$rt, choice = as.integer(d$choice == "upper"))
-add("decisions", d, rt | dec(choice) ~ hard, wiener(), "rt | dec(choice) ~ hard", "wiener",
-    list(Intercept = "b_Intercept", b = "b", bs = "bs", ndt = "ndt", bias = "bias"), 0, witness = "none", used = used)
-
 n <- 300
 d <- data.frame(x = round(rnorm(n), 2))
 second <- rbinom(n, 1, 0.35)
@@ -425,5 +413,17 @@ add("fish_sizes", d, y ~ x, mixture(gaussian(), gaussian()), "y ~ x", "mixture(g
          theta2 = "theta2"), 0, witness = "none",
     prior = of("mu1") + of("mu2") + set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), "sigma1") +
       set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), "sigma2"))
+
+n <- 100
+d <- data.frame(hard = rep(0:1, length.out = n), rt = 0, choice = "")
+for (at in seq_len(n)) {
+  path <- 0.55 * 1.5 + cumsum(rnorm(20000, (1.6 - 0.9 * d$hard[at]) * 1e-3, sqrt(1e-3)))
+  end <- which(path <= 0 | path >= 1.5)[1]
+  d$rt[at] <- round(0.25 + end * 1e-3, 3)
+  d$choice[at] <- if (path[end] > 0) "upper" else "lower"
+}
+used <- data.frame(hard = d$hard, rt = d$rt, choice = as.integer(d$choice == "upper"))
+add("decisions", d, rt | dec(choice) ~ hard, wiener(), "rt | dec(choice) ~ hard", "wiener",
+    list(Intercept = "b_Intercept", b = "b", bs = "bs", ndt = "ndt", bias = "bias"), 0, witness = "none", used = used)
 
 write_json(cases, file.path(out, "cases.json"), pretty = TRUE, digits = NA)

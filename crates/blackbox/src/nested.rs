@@ -690,3 +690,54 @@ impl Snapshot for NestedState {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a Gaussian mass the moments are exact, wherever the points are; a mass with two peaks is not nearly Gaussian.
+    #[test]
+    fn moments_of_a_gaussian_mass_are_without_errors_of_the_points() {
+        let (mean, precision) = ([0.4, -0.2], [1.5, 0.6, 0.8]);
+        let gaussian = |x: &[f64]| {
+            let (a, b) = (x[0] - mean[0], x[1] - mean[1]);
+            -0.5 * (precision[0] * a * a + 2.0 * precision[1] * a * b + precision[2] * b * b)
+        };
+        let peaks = |x: &[f64]| -2.0 * (x[0] * x[0] - 1.5).powi(2) - 0.5 * x[1] * x[1];
+        let points = |log_mass: &dyn Fn(&[f64]) -> f64| {
+            let even = |l: usize, by: f64| 4.0 * ((l + 1) as f64 * by).fract() - 2.0;
+            let x: Vec<Vec<f64>> = (0..64)
+                .map(|l| vec![even(l, 0.754_877_666), even(l, 0.569_840_29)])
+                .collect();
+            let mode = |x: &Vec<f64>| LocalMode {
+                at: Vec::new(),
+                factor: Vec::new(),
+                log_mass: log_mass(x),
+            };
+            let modes: Vec<LocalMode> = x.iter().map(mode).collect();
+            let raw = x.iter().zip(&modes);
+            let raw = raw.map(|(x, mode)| mode.log_mass + 0.5 * dot(x, x) / (WIDER * WIDER));
+            let log_weights = psis(&raw.collect::<Vec<_>>(), 1.0).log_weights;
+            Points {
+                weights: log_weights.iter().map(|w| w.exp()).collect(),
+                share: 0.5,
+                x,
+                modes,
+            }
+        };
+        let made = points(&gaussian);
+        let [exact, estimated] = nearly_gaussian(&made, 2).unwrap();
+        let own = moments(&made.x, &made.weights, 2);
+        let det = precision[0] * precision[2] - precision[1] * precision[1];
+        let covariance = [precision[2], -precision[1], -precision[1], precision[0]];
+        for i in 0..2 {
+            assert!((exact.0[i] + own.0[i] - estimated.0[i] - mean[i]).abs() < 1e-6);
+        }
+        for i in 0..4 {
+            assert!((exact.1[i] + own.1[i] - estimated.1[i] - covariance[i] / det).abs() < 1e-6);
+            // The points alone are off.
+            assert!(i != 0 || (own.1[i] - covariance[i] / det).abs() > 0.01);
+        }
+        assert!(nearly_gaussian(&points(&peaks), 2).is_none());
+    }
+}
