@@ -730,14 +730,19 @@ mod tests {
         let own = moments(&made.x, &made.weights, 2);
         let det = precision[0] * precision[2] - precision[1] * precision[1];
         let covariance = [precision[2], -precision[1], -precision[1], precision[0]];
-        for i in 0..2 {
-            assert!((exact.0[i] + own.0[i] - estimated.0[i] - mean[i]).abs() < 1e-6);
+        let corrected = |[exact, own, estimated]: [&[f64]; 3]| -> Vec<f64> {
+            let sums = exact.iter().zip(own).map(|(a, b)| a + b);
+            sums.zip(estimated).map(|(sum, c)| sum - c).collect()
+        };
+        for (found, truth) in corrected([&exact.0, &own.0, &estimated.0]).iter().zip(mean) {
+            assert!((found - truth).abs() < 1e-6);
         }
-        for i in 0..4 {
-            assert!((exact.1[i] + own.1[i] - estimated.1[i] - covariance[i] / det).abs() < 1e-6);
-            // The points alone are off.
-            assert!(i != 0 || (own.1[i] - covariance[i] / det).abs() > 0.01);
+        let found = corrected([&exact.1, &own.1, &estimated.1]);
+        for (found, truth) in found.iter().zip(covariance) {
+            assert!((found - truth / det).abs() < 1e-6);
         }
+        // The points alone are off.
+        assert!((own.1[0] - covariance[0] / det).abs() > 0.01);
         assert!(nearly_gaussian(&points(&peaks), 2).is_none());
     }
 }

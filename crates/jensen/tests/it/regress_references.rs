@@ -26,6 +26,8 @@ fn compare(first: usize) {
             formulas: words(&case["formulas"]),
             family: Some(case["family"].as_str().unwrap().to_owned()),
             priors: words(&case["priors"]),
+            // Replicates take most of the time, and are not compared.
+            pointwise: Some(false),
             ..Request::default()
         };
         let mut frame = read_frame(&folder.join(format!("{name}.csv")), u64::MAX).unwrap();
