@@ -400,7 +400,12 @@ fn rows(made: &Predicted) -> String {
             };
             text += &format!(",{}", quoted(&head));
         }),
-        None => text += ",expected,sd,q05,q95,linear",
+        None => text += ",expected,sd,q05,q95",
+    }
+    // Mixtures and responses with several columns have several predictors.
+    let with_linear = linear.len() == count;
+    if with_linear {
+        text += ",linear";
     }
     // Responses with several columns have no interval of their own.
     let with_interval = predicted.len() == count;
@@ -415,8 +420,11 @@ fn rows(made: &Predicted) -> String {
             Some(labels) => cells.extend((0..labels.len()).map(|c| expected[c * count + at].mean)),
             None => {
                 let p = expected[at];
-                cells.extend([p.mean, p.sd, p.q05, p.q95, linear[at].mean]);
+                cells.extend([p.mean, p.sd, p.q05, p.q95]);
             }
+        }
+        if with_linear {
+            cells.push(linear[at].mean);
         }
         if with_interval {
             cells.extend([predicted[at].q05, predicted[at].q95]);
