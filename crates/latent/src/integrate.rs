@@ -299,7 +299,8 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     let inside = found.iter().map(|(point, v)| (point.clone(), v.log_weight));
     let known = |(point, log): (_, Option<f64>)| Some((point, log.filter(|log| log.is_finite())?));
     let beyond = closed.into_iter().filter_map(known);
-    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect());
+    let prior = |z: &[f64]| surface.counted_prior(&frame.at(z));
+    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect(), prior);
     Some(Explored {
         visited: found.into_values().collect(),
         log_sum: total,
@@ -387,7 +388,9 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
             nodes.push(z);
         }
     }
-    nodes.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
+    let corners = corners(n);
+    let count = corners.len();
+    nodes.extend((corners.into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
     // Shares with which a standard normal distribution has mass 1 and variance 1.
     let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
@@ -397,6 +400,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
             + middle.iter().map(|m| m.ln()).sum::<f64>(),
     }];
+    let mut known = Vec::new();
     for node in nodes {
         let (mut z, mut log_volume) = (node.clone(), 0.0);
         for (k, z) in z.iter_mut().enumerate() {
@@ -411,11 +415,16 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         let x = frame.at(&z);
         match surface.value(&x, &warm) {
             Ok(None) => return None,
-            Ok(Some((fit, objective))) => visited.push(Visited {
-                x,
-                fit,
-                log_weight: share.ln() + log_volume + objective - top,
-            }),
+            Ok(Some((fit, objective))) => {
+                if z.iter().all(|z| *z != 0.0) {
+                    known.push((z, objective - top));
+                }
+                visited.push(Visited {
+                    x,
+                    fit,
+                    log_weight: share.ln() + log_volume + objective - top,
+                });
+            }
             // Where there is no fit there is next to no mass.
             Err(_) => {}
         }
@@ -431,6 +440,9 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         visited,
         log_sum: total,
         error,
-        weighted_nodes: WeightedNodes::of_axes(&curves),
+        weighted_nodes: WeightedNodes::of_axes(
+            &curves,
+            if known.len() == count { &known } else { &[] },
+        ),
     })
 }

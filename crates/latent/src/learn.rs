@@ -279,6 +279,14 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
+    /// The log priors at x, in the coordinates of x; 0 if priors do not count.
+    pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
+        match self.settings.priors {
+            true => self.log_prior(x).0,
+            false => 0.0,
+        }
+    }
+
     /// The log priors at x, in the coordinates of x, with their slopes.
     fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
         let mut sum = 0.0;
@@ -301,12 +309,7 @@ impl<'a> Surface<'a> {
         else {
             return Ok(None);
         };
-        let log_prior = if self.settings.priors {
-            self.log_prior(x).0
-        } else {
-            0.0
-        };
-        let objective = fit.bound + log_prior;
+        let objective = fit.bound + self.counted_prior(x);
         Ok(Some((fit, objective)))
     }
 

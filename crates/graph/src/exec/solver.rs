@@ -100,6 +100,11 @@ enum Machine<'a> {
 impl Engine for Running<'_> {
     const GRANULE: usize = LANES;
 
+    fn gives_up(&mut self, worked: usize) -> bool {
+        self.patience.worked(worked);
+        self.patience.is_over()
+    }
+
     fn simd(&self) -> Simd {
         match &self.code {
             Machine::Bytecode(bytecode, _) => bytecode.simd(),
@@ -142,7 +147,7 @@ impl Call {
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
         let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
-        // Nobody is asked within a factorisation.
+        // Nobody is asked within a factorisation of a root's matrix.
         while group > LANES && group * solver.factored().pow(3) > LONG {
             group /= 2;
         }

@@ -23,6 +23,11 @@ pub(crate) trait Engine {
 
     /// Writes all outputs; inputs and outputs are rows of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
+
+    /// Takes note of work beside the runs, as a number of values computed, and returns whether the solver gives up.
+    fn gives_up(&mut self, _worked: usize) -> bool {
+        false
+    }
 }
 
 /// The graphs that a pass evaluates, if it needs them.
@@ -266,6 +271,10 @@ impl<E: Engine> System for Body<'_, E> {
         };
         engine.run(inputs.all(), at.lanes, &mut [out]);
         true
+    }
+
+    fn gives_up(&mut self, worked: usize) -> bool {
+        self.rate.gives_up(worked)
     }
 
     fn granule(&self) -> usize {

@@ -3,7 +3,7 @@
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
 use jensen_latent::{Kept, Settings, Tightness};
-use jensen_run::Reason;
+use jensen_run::{Reason, Status};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::plain::Comparison;
@@ -299,8 +299,19 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
         true => &fit.status,
         false => &learnt.status,
     };
+    let advice = match status {
+        Status::Stalled { .. } => Some(
+            "Give a walk fewer nodes (`step=`), leave out terms that can replace each other, or try another solver \
+             (--solver primal).",
+        ),
+        Status::Diverged { .. } => Some(
+            "Check the response for extreme values, or start the hyperparameters elsewhere (`name~value`).",
+        ),
+        _ => None,
+    };
     let mut evidence = Evidence {
         notes,
+        advice,
         ..Evidence::new(status.clone(), Work::UntilItConverges)
     };
     if !fit.bound.is_finite() {

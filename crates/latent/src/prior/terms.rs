@@ -161,7 +161,7 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "rw1",
         usage: "rw1([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "First-order random walk, flat in its level; precision of a step starts at 1.",
+        meaning: "First-order random walk, flat in its level; precision of a step starts at 1. Rows between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -169,7 +169,7 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "rw2",
         usage: "rw2([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "Second-order random walk, flat in level and slope; precision of a second difference starts at 1.",
+        meaning: "Second-order random walk, flat in level and slope; precision of a second difference starts at 1. Rows between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],

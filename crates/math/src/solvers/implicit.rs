@@ -89,7 +89,7 @@ impl Ode {
         let mut factors = Factors::default();
         let per = vec![1.0 / INSTANT; lanes];
         let parts: [&[f64]; 2] = jacobian.split_at(n * n * lanes).into();
-        factors.pencil(simd, Complex64::ONE, &per, parts);
+        factors.pencil(system, Complex64::ONE, &per, parts);
         let (move_re, mut move_im) = (&mut residuals[..n * lanes], vec![0.0; n * lanes]);
         factors.solve(simd, move_re, &mut move_im, false);
         (0..lanes)

@@ -70,6 +70,12 @@ pub trait System {
         false
     }
 
+    /// Takes note of work beside evaluations, as a number of values computed. Returns whether the caller gives up: its
+    /// results are then NaN.
+    fn gives_up(&mut self, _worked: usize) -> bool {
+        false
+    }
+
     /// Lanes come in multiples of this.
     fn granule(&self) -> usize {
         1

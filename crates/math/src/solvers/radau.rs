@@ -199,7 +199,7 @@ impl<'a> Radau<'a> {
             self.linearize_start(system, front);
             let parts: [&[f64]; 2] = self.jacobian.split_at(n * n * lanes).into();
             for (factors, value) in self.factors.iter_mut().zip(values) {
-                factors.pencil(self.simd, *value, &self.per, parts);
+                factors.pencil(system, *value, &self.per, parts);
             }
             return;
         }
@@ -212,7 +212,7 @@ impl<'a> Radau<'a> {
         };
         system.jacobian(point, n, &mut self.jacobian);
         for (factors, value) in self.factors.iter_mut().zip(values) {
-            factors.shifted(self.simd, *value, &self.per, &self.jacobian);
+            factors.shifted(system, *value, &self.per, &self.jacobian);
         }
     }
 
