@@ -79,7 +79,7 @@ add <- function(name, data, formula, family, jensen, jensen_family, names, locat
   write_json(standata, file.path(out, paste0(name, ".json")), auto_unbox = TRUE, digits = NA)
   write.csv(data, file.path(out, paste0(name, ".csv")), row.names = FALSE, quote = FALSE)
   cases[[length(cases) + 1]] <<- list(
-    name = unbox(name), formulas = jensen, family = unbox(jensen_family), priors = as.character(asked), names = lapply(names, unbox), source = unbox(source),
+    name = unbox(name), formulas = jensen, family = unbox(jensen_family), priors = as.character(asked), names = lapply(names, function(x) if (length(x) == 1) unbox(x) else x), source = unbox(source),
     witness = unbox(witness), ml = if (length(ml)) lapply(ml, function(x) unname(as.numeric(x))) else setNames(list(), character())
   )
 }
@@ -369,5 +369,61 @@ used$y <- with(d, cbind(sand, silt, clay))
 add("soils", d, y ~ depth, dirichlet(), "cbind(sand, silt, clay) ~ depth", "dirichlet",
     list(Intercept_silt = "b_musilt_Intercept", b_silt = "b_musilt", Intercept_clay = "b_muclay_Intercept", b_clay = "b_muclay", phi = "phi"), 0,
     witness = "none", own = list(Intercept = "student_t(3, 0, 2.5)"), used = used)
+
+# Several responses, proportional hazards, decisions, mixtures.
+set.seed(53)
+n <- 200
+g <- rep(1:20, each = 10)
+u <- matrix(rnorm(40), 20) %*% chol(matrix(c(0.6, 0.3, 0.3, 0.4), 2))
+e <- matrix(rnorm(2 * n), n) %*% chol(matrix(c(1, -0.4, -0.4, 0.5), 2))
+d <- data.frame(nest = paste0("n", 100 + g), x = round(rnorm(n), 2))
+d$tarsus <- round(10 + 0.5 * d$x + u[g, 1] + e[, 1], 3)
+d$back <- round(2 - 0.3 * d$x + u[g, 2] + e[, 2], 3)
+of <- function(y, resp) {
+  s <- sd(y)
+  set_prior(sprintf("normal(%.10g, %.10g)", mean(y), 2.5 * s), "Intercept", resp = resp) +
+    set_prior(sprintf("normal(0, %.10g)", 2.5 * s / sd(d$x)), "b", "x", resp = resp) +
+    set_prior(sprintf("student_t(3, 0, %.10g)", 2.5 * s), "sd", "Intercept", group = "nest", resp = resp) +
+    set_prior(sprintf("exponential(%.10g)", 1 / s), "sigma", resp = resp)
+}
+m <- lmer(tarsus ~ x + (1 | nest), d)
+add("chicks", d, bf(mvbind(tarsus, back) ~ x + (1 | p | nest)) + set_rescor(TRUE), gaussian(), "mvbind(tarsus, back) ~ x + (1 |p| nest)", "gaussian",
+    list(Intercept_tarsus = "b_tarsus_Intercept", b_tarsus = "b_tarsus", Intercept_back = "b_back_Intercept", b_back = "b_back",
+         sd_tarsus_nest = "sd_1[1]", sd_back_nest = "sd_1[2]", cor_p = "cor_1", sigma = c("sigma_tarsus", "sigma_back"), cor_residual = "rescor"),
+    0, ml = list("b_tarsus[x]" = pair(coef(summary(m)), "x")), witness = "lmer", prior = of(d$tarsus, "tarsus") + of(d$back, "back"))
+
+d <- survival::lung[, c("time", "status", "age", "sex")]
+d$cens <- ifelse(d$status == 2, "none", "right")
+d$status <- NULL
+m <- survival::coxph(Surv(time, cens == "none") ~ age + sex, d)
+add("lung_cox", d, time | cens(cens) ~ age + sex, cox(), "time | cens(cens) ~ age + sex", "cox",
+    list(Intercept = "b_Intercept", b = "b", sbhaz = "sbhaz"), 0,
+    ml = list("b[sex]" = c(coef(m)["sex"], sqrt(vcov(m)["sex", "sex"]))), witness = "coxph", source = "Loprinzi et al. 1994 (survival)")
+
+n <- 300
+d <- data.frame(x = round(rnorm(n), 2))
+second <- rbinom(n, 1, 0.35)
+d$y <- round(ifelse(second == 1, 4 - 0.5 * d$x + rnorm(n, 0, 0.7), 0.5 + 0.8 * d$x + rnorm(n, 0, 1)), 3)
+of <- function(dpar) {
+  set_prior(sprintf("normal(%.10g, %.10g)", mean(d$y), 2.5 * sd(d$y)), "Intercept", dpar = dpar) +
+    set_prior(sprintf("normal(0, %.10g)", 2.5 * sd(d$y) / sd(d$x)), "b", "x", dpar = dpar)
+}
+add("fish_sizes", d, y ~ x, mixture(gaussian(), gaussian()), "y ~ x", "mixture(gaussian, gaussian)",
+    list(Intercept_1 = "b_mu1_Intercept", b_1 = "b_mu1", Intercept_2 = "b_mu2_Intercept", b_2 = "b_mu2", sigma1 = "sigma1", sigma2 = "sigma2",
+         theta2 = "theta2"), 0, witness = "none",
+    prior = of("mu1") + of("mu2") + set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), "sigma1") +
+      set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), "sigma2"))
+
+n <- 100
+d <- data.frame(hard = rep(0:1, length.out = n), rt = 0, choice = "")
+for (at in seq_len(n)) {
+  path <- 0.55 * 1.5 + cumsum(rnorm(20000, (1.6 - 0.9 * d$hard[at]) * 1e-3, sqrt(1e-3)))
+  end <- which(path <= 0 | path >= 1.5)[1]
+  d$rt[at] <- round(0.25 + end * 1e-3, 3)
+  d$choice[at] <- if (path[end] > 0) "upper" else "lower"
+}
+used <- data.frame(hard = d$hard, rt = d$rt, choice = as.integer(d$choice == "upper"))
+add("decisions", d, rt | dec(choice) ~ hard, wiener(), "rt | dec(choice) ~ hard", "wiener",
+    list(Intercept = "b_Intercept", b = "b", bs = "bs", ndt = "ndt", bias = "bias"), 0, witness = "none", used = used)
 
 write_json(cases, file.path(out, "cases.json"), pretty = TRUE, digits = NA)

@@ -46,7 +46,8 @@ def sample(folder, case):
     summary = fit.summary()
     found, worst = {}, 0.0
     for ours, theirs in case["names"].items():
-        rows = [name for name in summary.names if theirs in (name, name.split("[")[0])]
+        wanted = [theirs] if isinstance(theirs, str) else theirs
+        rows = [name for one in wanted for name in summary.names if one in (name, name.split("[")[0])]
         assert rows, f"{case['name']}: no {theirs} among {sorted({n.split('[')[0] for n in summary.names})}"
         found[ours] = [[float(summary[name][key]) for key in ("mean", "sd", "mcse_mean")] for name in rows]
         worst = max([worst] + [summary[name]["r_hat"] for name in rows])
@@ -109,25 +110,28 @@ def main():
             path.write_text("[\n" + ",\n".join(json.dumps(case) for case in stored.values()) + "\n]\n")
             print(case["name"], flush=True)
         return
-    spent = []
-    print("| data | formula | family | seconds | trusted | means | sds | maximum likelihood | NUTS | here |")
-    print("| --- | --- | --- | ---: | --- | ---: | ---: | --- | --- | --- |")
+    spent = {}
+    print("| data | formula | family | coefficient | maximum likelihood | NUTS | here | farthest mean | sds |")
+    print("| --- | --- | --- | --- | --- | --- | --- | ---: | ---: |")
     for case in stored.values():
         if asked.names and case["name"] not in asked.names:
             continue
         answer, seconds = jensen(asked.jensen, asked.stored, case, asked.seed)
-        spent.append(seconds)
+        spent[case["name"]] = (seconds, answer["trusted"])
         errors, distances, ratio = compare(answer, case["posterior"])
-        witness = " | | "
-        for name, (estimate, error) in case["ml"].items():
-            own = {p.get("label", p["name"]): p for p in answer["parameters"]}[name]
-            peers = [p.get("label", p["name"]) for p in answer["parameters"] if p["name"].split("[")[0] == name.split("[")[0]]
-            nuts = case["posterior"][name.split("[")[0]][peers.index(name)]
-            witness = f"`{name}` {estimate:.3g} ± {error:.2g} ({case['witness']}) | {nuts[0]:.3g} ± {nuts[1]:.2g} | {own['mean']:.3g} ± {own['sd']:.2g}"
+        labels = [p.get("label", p["name"]) for p in answer["parameters"]]
+        shown = next(iter(case["ml"]), None) or next(label for label in labels if label.startswith("b"))
+        of = [label for label in labels if label.split("[")[0] == shown.split("[")[0]]
+        own = answer["parameters"][labels.index(shown)]
+        nuts = case["posterior"][shown.split("[")[0]][of.index(shown)]
+        likelihood = "".join(f"{estimate:.3g} ± {error:.2g} ({case['witness']})" for estimate, error in case["ml"].values())
+        source = "" if case["source"] == "made up" else f": {case['source']}"
         formula = "; ".join(case["formulas"]).replace("|", "\\|")
-        print(f"| {case['name']} | `{formula}` | {case['family']} | {seconds:.2f} | {'yes' if answer['trusted'] else 'no'} | "
-              f"{errors:.1f} ({distances:.2f} sd) | {ratio:.2f} | {witness} |", flush=True)
-    print(f"\n{len(spent)} regressions: median {statistics.median(spent):.2f} processor s, most {max(spent):.2f}")
+        print(f"| {case['name']}{source} | `{formula}` | {case['family']} | `{shown}` | {likelihood} | {nuts[0]:.3g} ± {nuts[1]:.2g} | "
+              f"{own['mean']:.3g} ± {own['sd']:.2g} | {errors:.1f} se, {distances:.2f} sd | {ratio:.2f} |".replace(" -", " −"), flush=True)
+    print("\nprocessor seconds: " + ", ".join(f"{name} {seconds:.2f}{'' if trusted else ' (not trusted)'}" for name, (seconds, trusted) in spent.items()))
+    times = [seconds for seconds, _ in spent.values()]
+    print(f"{len(times)} regressions: median {statistics.median(times):.2f} processor s, most {max(times):.2f}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 //! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
 //! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
-//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. Newton steps with differences
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are
+//! independent given the global ones, quadrature replaces it at the points. Newton steps with differences
 //! climb to the mode of that mass. The mass has a mode even for a funnel, whose density has none. From there the method
 //! repeatedly draws points from the widened Gaussian of the global parameters. Their masses serve as weights, which
 //! give the Gaussian the mean and covariance of the mass. When mean and covariance no longer change, a least-squares
@@ -333,7 +334,12 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             .into_iter()
             .zip(modes)
             .filter_map(|(x, mode)| Some((x, mode?)));
-        let (x, modes): (Vec<Vec<f64>>, Vec<LocalMode>) = found.unzip();
+        let (x, mut modes): (Vec<Vec<f64>>, Vec<LocalMode>) = found.unzip();
+        let placed: Vec<Vec<f64>> = x
+            .iter()
+            .map(|x| point(&state.globals, &state.factor, x))
+            .collect();
+        climber.integrate(&placed, &mut modes);
         let raw: Vec<f64> = x
             .iter()
             .zip(&modes)
@@ -357,29 +363,26 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The Gaussian of the global parameters with the moments of the weighted points, and the distance that the mean
-    /// moves, in standard deviations.
+    /// The Gaussian of the global parameters with the moments of the weighted points, corrected by the known moments of a
+    /// Gaussian, and the distance that the mean moves, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
-        let mut mean = vec![0.0; k];
-        for (x, w) in points.x.iter().zip(&points.weights) {
-            axpy(*w, x, &mut mean);
-        }
-        let mut covariance = vec![0.0; k * k];
-        for (x, w) in points.x.iter().zip(&points.weights) {
+        let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
+        if let Some([exact, estimated]) = nearly_gaussian(points, k) {
+            // The errors of the points are nearly those that they make of a Gaussian with nearly the same weights.
+            axpy(1.0, &exact.0, &mut mean);
+            axpy(-1.0, &estimated.0, &mut mean);
+            axpy(1.0, &exact.1, &mut covariance);
+            axpy(-1.0, &estimated.1, &mut covariance);
+        } else {
+            // Few points that are left tell little of a covariance.
+            let left = points.share * points.x.len() as f64;
+            let own = (left / (left + 4.0 * k as f64)).min(1.0);
             for i in 0..k {
                 for j in 0..k {
-                    covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
+                    let before = f64::from(u8::from(i == j));
+                    covariance[i * k + j] = own * covariance[i * k + j] + (1.0 - own) * before;
                 }
-            }
-        }
-        // Few points that are left tell little of a covariance.
-        let left = points.share * points.x.len() as f64;
-        let own = (left / (left + 4.0 * k as f64)).min(1.0);
-        for i in 0..k {
-            for j in 0..k {
-                let before = f64::from(u8::from(i == j));
-                covariance[i * k + j] = own * covariance[i * k + j] + (1.0 - own) * before;
             }
         }
         let inner = cholesky(&covariance, k)?;
@@ -455,6 +458,89 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         (state.globals, state.factor) = (globals, factor);
         Ok((points.share, last))
     }
+}
+
+/// A mean and a covariance.
+type Spread = (Vec<f64>, Vec<f64>);
+
+/// Mean and covariance of weighted points.
+fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
+    let mut mean = vec![0.0; k];
+    for (x, w) in x.iter().zip(weights) {
+        axpy(*w, x, &mut mean);
+    }
+    let mut covariance = vec![0.0; k * k];
+    for (x, w) in x.iter().zip(weights) {
+        for i in 0..k {
+            for j in 0..k {
+                covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
+            }
+        }
+    }
+    (mean, covariance)
+}
+
+/// Share of the weight that a Gaussian may have at other points and still be nearly the mass: half of it would leave errors as large as
+/// those that are taken away.
+const ELSEWHERE: f64 = 0.25;
+
+/// The Gaussian whose logarithm is the least-squares quadratic of the log mass at the points: its moments, and those that the points give
+/// it. `None` if the mass is not nearly Gaussian.
+fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
+    let features = |x: &[f64]| {
+        let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        let mut row = vec![1.0];
+        row.extend(x);
+        row.extend(products.map(|(i, j)| x[i] * x[j]));
+        row
+    };
+    let count = 1 + k + k * (k + 1) / 2;
+    if k == 0 || points.x.len() < DRAWS_PER_FEATURE * count {
+        return None;
+    }
+    let top = points.modes.iter().map(|mode| mode.log_mass);
+    let top = top.fold(f64::NEG_INFINITY, f64::max);
+    let (mut gram, mut right) = (vec![0.0; count * count], vec![0.0; count]);
+    for ((x, mode), w) in points.x.iter().zip(&points.modes).zip(&points.weights) {
+        let row = features(x);
+        for (i, value) in row.iter().enumerate() {
+            axpy(w * value, &row, &mut gram[i * count..(i + 1) * count]);
+        }
+        axpy(w * (mode.log_mass - top), &row, &mut right);
+    }
+    (0..count).for_each(|i| gram[i * count + i] *= 1.0 + 1e-9);
+    let root = cholesky(&gram, count)?;
+    solve_lower(&root, &mut right);
+    solve_lower_transposed(&root, &mut right);
+    let mut precision = vec![0.0; k * k];
+    let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
+    for ((i, j), value) in products.zip(&right[1 + k..]) {
+        precision[i * k + j] -= value;
+        precision[j * k + i] -= value;
+    }
+    let lower = cholesky(&precision, k)?;
+    let mut mean = right[1..=k].to_vec();
+    solve_lower(&lower, &mut mean);
+    solve_lower_transposed(&lower, &mut mean);
+    let factor = root_of_inverse(&lower, k);
+    let mut covariance = vec![0.0; k * k];
+    for i in 0..k {
+        for j in 0..k {
+            covariance[i * k + j] = dot(&factor[i * k..(i + 1) * k], &factor[j * k..(j + 1) * k]);
+        }
+    }
+    let raw: Vec<f64> = (points.x.iter())
+        .map(|x| dot(&features(x), &right) + 0.5 * dot(x, x) / (WIDER * WIDER))
+        .collect();
+    let weights: Vec<f64> = psis(&raw, 1.0)
+        .log_weights
+        .iter()
+        .map(|w| w.exp())
+        .collect();
+    let elsewhere = (weights.iter().zip(&points.weights))
+        .map(|(a, b)| 0.5 * (a - b).abs())
+        .sum::<f64>();
+    (elsewhere < ELSEWHERE).then(|| [(mean, covariance), moments(&points.x, &weights, k)])
 }
 
 /// The least-squares weight of each point, from the features there.
@@ -604,5 +690,61 @@ impl Snapshot for NestedState {
             rounds: archive.get("rounds")?,
             calls: archive.get("calls")?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a Gaussian mass the moments are exact, wherever the points are; a mass with two peaks is not nearly Gaussian.
+    #[test]
+    fn moments_of_a_gaussian_mass_are_without_errors_of_the_points() {
+        let (mean, precision) = ([0.4, -0.2], [1.5, 0.6, 0.8]);
+        let gaussian = |x: &[f64]| {
+            let (a, b) = (x[0] - mean[0], x[1] - mean[1]);
+            -0.5 * (precision[0] * a * a + 2.0 * precision[1] * a * b + precision[2] * b * b)
+        };
+        let peaks = |x: &[f64]| -2.0 * (x[0] * x[0] - 1.5).powi(2) - 0.5 * x[1] * x[1];
+        let points = |log_mass: &dyn Fn(&[f64]) -> f64| {
+            let even = |l: usize, by: f64| 4.0 * ((l + 1) as f64 * by).fract() - 2.0;
+            let x: Vec<Vec<f64>> = (0..64)
+                .map(|l| vec![even(l, 0.754_877_666), even(l, 0.569_840_29)])
+                .collect();
+            let mode = |x: &Vec<f64>| LocalMode {
+                at: Vec::new(),
+                factor: Vec::new(),
+                log_mass: log_mass(x),
+            };
+            let modes: Vec<LocalMode> = x.iter().map(mode).collect();
+            let raw = x.iter().zip(&modes);
+            let raw = raw.map(|(x, mode)| mode.log_mass + 0.5 * dot(x, x) / (WIDER * WIDER));
+            let log_weights = psis(&raw.collect::<Vec<_>>(), 1.0).log_weights;
+            Points {
+                weights: log_weights.iter().map(|w| w.exp()).collect(),
+                share: 0.5,
+                x,
+                modes,
+            }
+        };
+        let made = points(&gaussian);
+        let [exact, estimated] = nearly_gaussian(&made, 2).unwrap();
+        let own = moments(&made.x, &made.weights, 2);
+        let det = precision[0] * precision[2] - precision[1] * precision[1];
+        let covariance = [precision[2], -precision[1], -precision[1], precision[0]];
+        let corrected = |[exact, own, estimated]: [&[f64]; 3]| -> Vec<f64> {
+            let sums = exact.iter().zip(own).map(|(a, b)| a + b);
+            sums.zip(estimated).map(|(sum, c)| sum - c).collect()
+        };
+        for (found, truth) in corrected([&exact.0, &own.0, &estimated.0]).iter().zip(mean) {
+            assert!((found - truth).abs() < 1e-6);
+        }
+        let found = corrected([&exact.1, &own.1, &estimated.1]);
+        for (found, truth) in found.iter().zip(covariance) {
+            assert!((found - truth / det).abs() < 1e-6);
+        }
+        // The points alone are off.
+        assert!((own.1[0] - covariance[0] / det).abs() > 0.01);
+        assert!(nearly_gaussian(&points(&peaks), 2).is_none());
     }
 }

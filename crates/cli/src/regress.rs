@@ -389,14 +389,23 @@ fn rows(made: &Predicted) -> String {
     };
     let (linear, expected, predicted) = (of("linear"), of("expected"), of("predicted"));
     let count = made.rows.len();
-    let categories = made.coordinates.coords.get("category");
+    let of = |dimension: &str| made.coordinates.coords.get(dimension);
+    let (probabilities, categories) = (of("category"), of("category").or(of("response")));
     let mut text = String::from("row");
     match categories {
         Some(labels) => (0..labels.len()).for_each(|at| {
-            let head = quoted(&format!("P({})", labels.text(at)));
-            text += &format!(",{head}");
+            let head = match probabilities {
+                Some(_) => format!("P({})", labels.text(at)),
+                None => labels.text(at).to_string(),
+            };
+            text += &format!(",{}", quoted(&head));
         }),
-        None => text += ",expected,sd,q05,q95,linear",
+        None => text += ",expected,sd,q05,q95",
+    }
+    // Mixtures and responses with several columns have several predictors.
+    let with_linear = linear.len() == count;
+    if with_linear {
+        text += ",linear";
     }
     // Responses with several columns have no interval of their own.
     let with_interval = predicted.len() == count;
@@ -411,8 +420,11 @@ fn rows(made: &Predicted) -> String {
             Some(labels) => cells.extend((0..labels.len()).map(|c| expected[c * count + at].mean)),
             None => {
                 let p = expected[at];
-                cells.extend([p.mean, p.sd, p.q05, p.q95, linear[at].mean]);
+                cells.extend([p.mean, p.sd, p.q05, p.q95]);
             }
+        }
+        if with_linear {
+            cells.push(linear[at].mean);
         }
         if with_interval {
             cells.extend([predicted[at].q05, predicted[at].q95]);

@@ -30,6 +30,10 @@ const LEFT_OUT: usize = 5_000;
 /// Bars of a histogram, at most.
 const BARS: usize = 30;
 
+/// Bars of whole numbers from which they are counts rather than categories, and drawn as a rootogram (Kleiber and Zeileis, The American
+/// Statistician 70, 2016).
+const ROOTED: usize = 12;
+
 /// Number of bars in a histogram of ranks.
 const EQUAL_BARS: usize = 20;
 
@@ -73,6 +77,19 @@ impl Predictive {
             }
         }
         found
+    }
+
+    /// The same of draws of the prior: simulated data sets beside the observed one, without the comparisons that only a fit can pass.
+    #[must_use]
+    pub fn of_prior(mut self) -> Self {
+        for exhibit in &mut self.exhibits {
+            "What does the prior predict?".clone_into(&mut exhibit.heading);
+            "Data sets simulated from the prior, beside the observed one, which had no part in this fit. A usual prior includes the data \
+             easily; one that mostly predicts values that cannot be is too wide."
+                .clone_into(&mut exhibit.note);
+            exhibit.figures.truncate(1);
+        }
+        self
     }
 }
 
@@ -138,7 +155,7 @@ impl Replicated {
                 (
                     self.distribution(data),
                     "Share of the observations by value, with the band that contains 90 % of the replicated data \
-                     sets.".to_owned(),
+                     sets. Shares of counts are drawn as square roots, so that rare values can be seen (a rootogram).".to_owned(),
                 ),
                 (
                     intervals,
@@ -146,7 +163,7 @@ impl Replicated {
                 ),
                 (
                     self.ranks(),
-                    "Rank of each observation among its predictions. Flat within the band: calibrated. A peak in \
+                    "Rank of each observation among its predictions (probability integral transform). Flat within the band: calibrated. A peak in \
                      the middle: predictions are too wide. Peaks at both ends: too narrow."
                         .to_owned(),
                 ),
@@ -176,6 +193,7 @@ impl Replicated {
                 (ends.0, width, bars)
             }
         };
+        let root = self.integer && bars >= ROOTED;
         let shares = |set: &[f64]| {
             let mut shares = vec![0.0; bars];
             for x in set {
@@ -183,6 +201,9 @@ impl Replicated {
                 if bar >= 0.0 && bar <= bars as f64 {
                     shares[(bar as usize).min(bars - 1)] += 1.0 / set.len() as f64;
                 }
+            }
+            if root {
+                shares.iter_mut().for_each(|share| *share = share.sqrt());
             }
             shares
         };
@@ -203,7 +224,11 @@ impl Replicated {
         let observed = own.iter().enumerate().map(|(bar, share)| (at(bar), *share));
         let chart = Chart::new("")
             .x(Axis::new(data))
-            .y(Axis::new("share"))
+            .y(Axis::new(if root {
+                "square root of the share"
+            } else {
+                "share"
+            }))
             .series(Series::line("replicated", middle).band(band))
             .series(Series::line("observed", observed).marked());
         Figure::new("").panel(chart)
@@ -398,6 +423,18 @@ mod tests {
         // A model that predicts a tenth of the range has the others outside.
         let (_, within) = uniform(200, 10_000, 0.1).intervals("y");
         assert_eq!(within, 18);
+    }
+
+    #[test]
+    fn counts_are_drawn_as_square_roots_and_categories_as_shares() {
+        let counted = |values: f64| Replicated {
+            observed: (0..100).map(|i| f64::from(i) % values).collect(),
+            replicates: vec![(0..40).map(|i| f64::from(i) % values).collect(); 100],
+            integer: true,
+        };
+        let label = |values: f64| format!("{:?}", counted(values).distribution("y"));
+        assert!(label(25.0).contains("square root of the share"));
+        assert!(!label(4.0).contains("square root of the share"));
     }
 
     #[test]

@@ -3,11 +3,27 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result, Span};
-use crate::family::Family;
+use crate::family::{Family, Link};
 use crate::formula::{Formula, Terms};
 use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
+
+/// The family that is asked for; several responses of the family gaussian have one of their own.
+///
+/// # Errors
+/// There is no such family, or it has no such link.
+pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
+    let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+    let several = request.formulas.first().and_then(|text| {
+        let formula = Formula::parse(text).ok()?;
+        Some(formula.response.value.function() == Some("mvbind"))
+    });
+    if several == Some(true) && family.name == "gaussian" && link == Link::Identity {
+        return Family::parse("multi_normal");
+    }
+    Ok((family, link))
+}
 
 /// Formulas as they were read.
 pub struct Formulas {
@@ -85,7 +101,7 @@ impl Formulas {
                             left.span,
                             "left of `~` stands a parameter of the family",
                         )
-                        .help("several responses are several regressions; a column that is imputed has a formula 'column | mi() ~ …'"));
+                        .help("several responses are mvbind(a, b); a column that is imputed has a formula 'column | mi() ~ …'"));
                     };
                     let found = (name.clone(), left.span);
                     made.fixed.remove(name);

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::asked::{Formulas, columns, complete, others};
+use crate::asked::{Formulas, columns, complete, family, others};
 use crate::basis::{mean, sd};
 use crate::error::Result;
-use crate::family::Family;
 use crate::frame::{Column, Factor, Frame};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
@@ -194,7 +193,7 @@ struct Causes {
 }
 
 fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
-    let (family, _) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+    let (family, _) = family(request)?;
     let mut formulas = Formulas::parse(request, family)?;
     formulas.imputed.clear();
     let mut made = Causes::default();

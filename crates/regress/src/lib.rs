@@ -11,7 +11,7 @@
 //! | `basis` | polynomials and splines |
 //! | `design` | [`design()`]: columns of terms, as R's `model.matrix` has them |
 //! | `smooth`, `predictor` | smooths, groups and what else a linear predictor adds up |
-//! | `response` | the left side over the rows |
+//! | `response`, `range` | the left side over the rows, and whether its values are the family's |
 //! | `family` | [`FAMILIES`]: one table |
 //! | `prior` | priors that are given and used |
 //! | `asked`, `rank` | the formulas with their rows; columns that are sums of others |
@@ -37,6 +37,7 @@ mod frame;
 mod predictor;
 mod prior;
 mod program;
+mod range;
 mod rank;
 mod regression;
 mod response;

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::asked::{Formulas, columns, complete, others};
+use crate::asked::{Formulas, columns, complete, family, others};
 use crate::basis::{mean, sd};
 use crate::design::{CONTRASTS, Contrasts};
 use crate::error::{Error, Result, Span};
 use crate::evaluate::Evaluator;
 use crate::family::{Family, Link, Parameter, Response as Kinds};
-use crate::formula::Formula;
 use crate::frame::Frame;
 use crate::predictor::{Groups, IMPUTED, Learnt, Maker, Predictor, Unknown};
 use crate::rank::{dependent, place};
@@ -78,7 +77,7 @@ impl Regression {
     /// # Errors
     /// A formula, a prior or the table is wrong.
     pub fn new(request: &Request, frame: &Frame) -> Result<Self> {
-        let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+        let (family, link) = family(request)?;
         let formulas = Formulas::parse(request, family)?;
         check_parameters(&formulas, frame)?;
         let mut keep: Option<Vec<bool>> = None;
@@ -154,7 +153,7 @@ impl Regression {
     /// # Errors
     /// A column is missing, or holds what the fit does not know.
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
-        let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+        let (family, link) = family(request)?;
         let mut formulas = Formulas::parse(request, family)?;
         // New rows have the values that a fit imputes.
         formulas.imputed.clear();
@@ -225,7 +224,7 @@ impl Regression {
     /// # Errors
     /// A formula cannot be read.
     pub fn maps(request: &Request) -> Result<Vec<String>> {
-        let (family, _) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+        let (family, _) = family(request)?;
         let mut files = Vec::new();
         for formula in Formulas::parse(request, family)?.all() {
             let terms = formula.terms(&[])?;
@@ -275,22 +274,15 @@ impl Regression {
 
     fn predict(&mut self, formulas: &Formulas, used: &Frame, learning: bool) -> Result<()> {
         let contrasts = self.contrasts()?;
-        let parameters: Vec<(String, &Formula)> = match self.family.has_logits() {
-            true => {
-                let categories = self.observed.categories.iter().skip(1);
-                categories
-                    .map(|category| (format!("mu_{category}"), &formulas.mean))
-                    .collect()
-            }
-            false => vec![("mu".to_owned(), &formulas.mean)],
-        };
+        let means = self.family.means(&self.observed.categories);
+        let parameters = means.into_iter().map(|name| (name, &formulas.mean));
         let others_of = formulas
             .others
             .iter()
             .map(|(name, formula)| (name.clone(), formula));
         let imputed = formulas.imputed.iter();
         let imputed = imputed.map(|(name, formula)| (format!("{IMPUTED}{name}"), formula));
-        let all = parameters.into_iter().chain(others_of).chain(imputed);
+        let all = parameters.chain(others_of).chain(imputed);
         for (parameter, formula) in all {
             let mut terms = formula.terms(&others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
@@ -311,7 +303,7 @@ impl Regression {
                 contrasts,
             };
             let mut predictor = maker.predictor(&parameter, &terms)?;
-            if let (Some(rate), true) = (&self.observed.rate, parameter == "mu") {
+            if let (Some(rate), true) = (&self.observed.rate, self.family.is_mean(&parameter)) {
                 if self.link != Link::Log {
                     return Err(
                         Error::new("rate() goes with the link log").help("leave the link out")
@@ -340,6 +332,7 @@ impl Regression {
         };
         let has_residuals = self.family.response == Kinds::Real
             && self.link == Link::Identity
+            && self.family.has_one_mean()
             && self.observed.censored.is_none();
         if self.predictors.iter().any(|p| p.series.is_some()) && !has_residuals {
             return Err(Error::at(text, whole, format!("the family {} has no residuals for ar()", self.family.name))
@@ -516,6 +509,8 @@ impl Regression {
         let values = &self.observed.values;
         let location = match self.family.response {
             Kinds::Ordinal | Kinds::Nominal | Kinds::Counts | Kinds::Shares | Kinds::Angle => 0.0,
+            // Relative to the baseline, and a drift, which has no direction.
+            _ if ["cox", "wiener"].contains(&self.family.name) => 0.0,
             Kinds::Trials => {
                 let trials = self.observed.trials.iter().flatten().sum::<f64>();
                 self.link
@@ -524,7 +519,7 @@ impl Regression {
             Kinds::Binary | Kinds::Share | Kinds::ShareWithEnds { .. } => {
                 self.link.of(mean(values).clamp(0.01, 0.99))
             }
-            _ if self.is_of_logs() => {
+            _ if self.family.is_of_logs() => {
                 let logs = values.iter().filter(|y| **y > 0.0).map(|y| y.ln());
                 mean(&logs.collect::<Vec<_>>())
             }
@@ -537,11 +532,6 @@ impl Regression {
             }
         };
         (location, sd(values))
-    }
-
-    /// Whether the predictor is a mean of logarithms.
-    pub fn is_of_logs(&self) -> bool {
-        self.family.name.ends_with("lognormal")
     }
 }
 

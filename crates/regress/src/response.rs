@@ -1,10 +1,12 @@
 //! The left side of a formula over the rows: values, trials, censoring, weights.
 
+use crate::basis::hazards;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, State, Value, argument};
 use crate::family::{Family, Response as Kinds};
 use crate::formula::Response;
 use crate::frame::Factor;
+use crate::range::check;
 use crate::syntax::{Argument, Expr, Kind};
 
 /// What was observed.
@@ -24,6 +26,10 @@ pub struct Observed {
     pub weights: Option<Vec<f64>>,
     /// −1: the value is at most what stands there; 1: at least; 0: it is what stands there.
     pub censored: Option<Vec<f64>>,
+    /// Which boundary was reached, of diffusions: 1 is the upper one.
+    pub decisions: Option<Vec<f64>>,
+    /// Hazards at the responses and their integrals by the functions of a baseline.
+    pub hazards: Option<[Vec<Vec<f64>>; 2]>,
     /// Known standard errors.
     pub errors: Option<Vec<f64>>,
     /// Whether a residual standard deviation is estimated beside them.
@@ -35,14 +41,19 @@ pub struct Observed {
 }
 
 /// The additions, with what they take.
-const ADDITIONS: [(&str, &str); 6] = [
+const ADDITIONS: [(&str, &str); 7] = [
     ("trials", "the number of trials"),
     ("weights", "how often a row counts"),
     ("cens", "`none`, `left` or `right`, or 0, −1 or 1"),
+    ("dec", "`lower` or `upper`, or 0 or 1"),
     ("se", "known standard errors"),
     ("rate", "exposure"),
     ("trunc", "bounds lb and ub"),
 ];
+
+/// All of them, as they are written.
+const ADDITIONS_ARE: &str =
+    "additions are trials(n), weights(w), cens(c), dec(d), trunc(lb = 0), se(s), rate(e)";
 
 /// The key of the categories among states.
 pub const CATEGORIES: &str = "categories of the response";
@@ -62,6 +73,9 @@ pub fn observed(
     };
     additions(response, family, evaluator, &mut made)?;
     values(&response.value, family, evaluator, &mut made)?;
+    if family.name == "cox" {
+        made.hazards = Some(hazards(&made.values));
+    }
     check(&response.value, family, evaluator, &made)?;
     Ok(made)
 }
@@ -133,17 +147,18 @@ fn additions(
         let error = |message: String| Error::at(text, addition.span, message);
         let Kind::Call(name, arguments) = &addition.kind else {
             return Err(
-                error("what stands right of `|` is a function of columns".to_owned()).help(
-                    "additions are trials(n), weights(w), cens(c), trunc(lb = 0), se(s), rate(e)",
-                ),
+                error("what stands right of `|` is a function of columns".to_owned())
+                    .help(ADDITIONS_ARE),
             );
         };
         if !ADDITIONS.iter().any(|(known, _)| known == name) {
             let near = jensen_data::similar_name(name, ADDITIONS.iter().map(|(known, _)| *known));
-            return Err(error(format!("there is no addition {name}()")).help(match near {
-                Some(near) => format!("did you mean {near}()?"),
-                None => "additions are trials(n), weights(w), cens(c), trunc(lb = 0), se(s), rate(e)".to_owned(),
-            }));
+            return Err(
+                error(format!("there is no addition {name}()")).help(match near {
+                    Some(near) => format!("did you mean {near}()?"),
+                    None => ADDITIONS_ARE.to_owned(),
+                }),
+            );
         }
         if name == "trunc" {
             made.bounds = bounds(arguments, addition, text)?;
@@ -157,7 +172,19 @@ fn additions(
             return Err(error(format!("{name}() takes {takes}")));
         };
         if name == "cens" {
-            made.censored = Some(censored(&first.value, evaluator)?);
+            let meanings = [("none", 0.0), ("left", -1.0), ("right", 1.0)];
+            made.censored = Some(meant(&first.value, &meanings, "censoring", evaluator)?);
+            continue;
+        }
+        if name == "dec" {
+            if family.name != "wiener" {
+                return Err(
+                    error(format!("the family {} has no decisions", family.name))
+                        .help("decisions go with --family wiener"),
+                );
+            }
+            let meanings = [("lower", 0.0), ("upper", 1.0)];
+            made.decisions = Some(meant(&first.value, &meanings, "decisions", evaluator)?);
             continue;
         }
         let x = evaluator.numbers(&first.value)?;
@@ -222,37 +249,43 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-fn censored(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Vec<f64>> {
+/// A column of words that each mean a number, or of these numbers.
+fn meant(
+    expr: &Expr,
+    meanings: &[(&str, f64)],
+    of: &str,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Vec<f64>> {
     let text = evaluator.text;
+    let listed = |one: &dyn Fn(&(&str, f64)) -> String| {
+        let all: Vec<String> = meanings.iter().map(one).collect();
+        let (last, rest) = all
+            .split_last()
+            .map_or(("", &[][..]), |(last, rest)| (last, rest));
+        format!("{} or {last}", rest.join(", "))
+    };
     let refused = |word: &str| {
-        Error::at(
-            text,
-            expr.span,
-            format!("`{word}` says nothing of censoring"),
-        )
-        .help("write none, left or right, or 0, -1 or 1")
+        Error::at(text, expr.span, format!("`{word}` says nothing of {of}")).help(format!(
+            "write {}, or {}",
+            listed(&|(word, _)| (*word).to_owned()),
+            listed(&|(_, x)| x.to_string())
+        ))
     };
     match evaluator.value(expr)? {
         Value::Factor(factor) => {
-            let meanings: Vec<f64> = factor
-                .levels
-                .iter()
-                .map(|level| match level.as_str() {
-                    "none" => Ok(0.0),
-                    "left" => Ok(-1.0),
-                    "right" => Ok(1.0),
-                    other => Err(refused(other)),
-                })
-                .collect::<Result<_>>()?;
-            Ok(factor
-                .codes
-                .iter()
+            let meaning = |level: &String| {
+                let found = meanings.iter().find(|(word, _)| word == level);
+                found.map(|(_, x)| *x).ok_or_else(|| refused(level))
+            };
+            let meanings: Vec<f64> = factor.levels.iter().map(meaning).collect::<Result<_>>()?;
+            let codes = factor.codes.iter();
+            Ok(codes
                 .map(|code| meanings[code.unwrap_or(0) as usize])
                 .collect())
         }
         _ => {
             let x = evaluator.numbers(expr)?;
-            match x.iter().find(|x| ![-1.0, 0.0, 1.0].contains(x)) {
+            match x.iter().find(|x| !meanings.iter().any(|(_, y)| y == *x)) {
                 Some(other) => Err(refused(&other.to_string())),
                 None => Ok(x),
             }
@@ -278,7 +311,7 @@ fn several(
             expr.span,
             "cbind() is of successes and failures, for --family binomial, or of a column for each category, for --family multinomial and dirichlet",
         )
-        .help("several responses are several regressions"));
+        .help("several responses are mvbind(a, b)"));
     }
     let mut parts = columns(arguments, evaluator)?;
     let sums = summed(&parts);
@@ -307,6 +340,44 @@ fn several(
     Ok(())
 }
 
+/// The values of `mvbind(a, b, …)`: a column for each response.
+fn responses(
+    expr: &Expr,
+    arguments: &[Argument],
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+    made: &mut Observed,
+) -> Result<()> {
+    let error = |message: String| Error::at(evaluator.text, expr.span, message);
+    if family.response != Kinds::Several {
+        return Err(error(format!(
+            "the family {} has no correlated residuals for mvbind()",
+            family.name
+        ))
+        .help("several responses go with --family gaussian; those of other families are several regressions"));
+    }
+    if arguments.len() < 2 {
+        return Err(error("mvbind() is of two responses or more".to_owned())
+            .help("write mvbind(a, b) ~ …, or a ~ … for one response"));
+    }
+    made.categories = arguments.iter().map(|a| a.value.to_string()).collect();
+    made.parts = columns(arguments, evaluator)?;
+    for (part, argument) in made.parts.iter().zip(arguments) {
+        if part.iter().all(|y| *y == part[0]) {
+            let message = format!("`{}` has the same value in all rows used", argument.value);
+            return Err(Error::at(evaluator.text, argument.value.span, message)
+                .help("there is nothing to explain"));
+        }
+    }
+    let state = State::Levels {
+        levels: made.categories.clone(),
+        ordered: false,
+    };
+    evaluator.states.insert(CATEGORIES.to_owned(), state);
+    made.values = made.parts[0].clone();
+    Ok(())
+}
+
 /// The values; what gives several columns at once is `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
@@ -320,6 +391,19 @@ fn values(
     {
         return several(expr, arguments, family, evaluator, made);
     }
+    if let Kind::Call(name, arguments) = &expr.kind
+        && name == "mvbind"
+    {
+        return responses(expr, arguments, family, evaluator, made);
+    }
+    if family.response == Kinds::Several {
+        return Err(Error::at(
+            text,
+            expr.span,
+            "the family multi_normal is of several responses",
+        )
+        .help("write mvbind(a, b) ~ …; --family gaussian is of one"));
+    }
     if family.has_columns() {
         return Err(Error::at(
             text,
@@ -328,6 +412,17 @@ fn values(
         )
         .help("write cbind(a, b, c) ~ …; --family categorical is of one column with the category of each row"));
     }
+    one_column(expr, family, evaluator, made)
+}
+
+/// The values of a response in one column.
+fn one_column(
+    expr: &Expr,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+    made: &mut Observed,
+) -> Result<()> {
+    let text = evaluator.text;
     if !family.has_categories() && family.response != Kinds::Binary {
         if family.response == Kinds::Trials && made.trials.is_none() {
             return Err(Error::at(text, expr.span, format!("the family {} needs the number of trials", family.name))
@@ -402,128 +497,5 @@ fn values(
             .collect();
     }
     made.categories = levels;
-    Ok(())
-}
-
-/// Whether every value is one of the family's.
-fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observed) -> Result<()> {
-    let text = evaluator.text;
-    let whole = |y: f64| y.fract() == 0.0 && y >= 0.0;
-    let (fits, words, way): (&dyn Fn(f64) -> bool, &str, &str) = match family.response {
-        Kinds::Real | Kinds::Binary | Kinds::Ordinal | Kinds::Nominal | Kinds::Counts => {
-            (&|_| true, "", "")
-        }
-        Kinds::Shares => (
-            // Shares are often rounded to three digits.
-            &|sum| (sum - 1.0).abs() < 5e-3,
-            "shares that sum to 1",
-            "divide each column by their sum",
-        ),
-        Kinds::Positive => (
-            &|y| y > 0.0,
-            "numbers above 0",
-            "hurdle_gamma and hurdle_lognormal have zeros; gaussian any number",
-        ),
-        Kinds::NotNegative => (
-            &|y| y >= 0.0,
-            "numbers from 0",
-            "gaussian and student have any number",
-        ),
-        Kinds::Share => (
-            &|y| y > 0.0 && y < 1.0,
-            "numbers between 0 and 1",
-            "zero_inflated_beta and zero_one_inflated_beta have the ends; of percentages take y / 100",
-        ),
-        Kinds::ShareWithEnds { one: false } => (
-            &|y| (0.0..1.0).contains(&y),
-            "numbers from 0 to below 1",
-            "zero_one_inflated_beta has both ends",
-        ),
-        Kinds::ShareWithEnds { one: true } => (
-            &|y| (0.0..=1.0).contains(&y),
-            "numbers from 0 to 1",
-            "of percentages take y / 100",
-        ),
-        Kinds::Angle => (
-            &|y| y.abs() <= std::f64::consts::PI,
-            "angles from −π to π",
-            "of degrees take y * pi / 180",
-        ),
-        Kinds::Count | Kinds::Trials => (
-            &whole,
-            "whole numbers from 0",
-            "gaussian and gamma have other numbers",
-        ),
-    };
-    if let Some(row) = made.values.iter().position(|y| !fits(*y)) {
-        let message = format!(
-            "the family {} is of {words}, and `{expr}` is {} in row {} of those used",
-            family.name,
-            made.values[row],
-            row + 1
-        );
-        return Err(Error::at(text, expr.span, message).help(way));
-    }
-    check_parts(expr, family, text, made)?;
-    if let Some(trials) = &made.trials {
-        let over = |(y, n): (&f64, &f64)| !whole(*n) || y > n;
-        if let Some(row) = made.values.iter().zip(trials).position(over) {
-            let message = format!(
-                "row {} of those used has {} successes in {} trials",
-                row + 1,
-                made.values[row],
-                trials[row]
-            );
-            return Err(Error::at(text, expr.span, message)
-                .help("trials are whole numbers, at least as many as successes"));
-        }
-    }
-    if (made.censored.is_some() || made.bounds != [None, None])
-        && (family.has_categories() || !family.is_plain())
-    {
-        return Err(Error::at(text, expr.span, format!("the family {} has no distribution function here", family.name))
-            .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));
-    }
-    let first = made.values.first().copied().unwrap_or(0.0);
-    if family.response == Kinds::Real
-        && made.errors.is_none()
-        && made.values.iter().all(|y| *y == first)
-    {
-        return Err(Error::at(
-            text,
-            expr.span,
-            format!("`{expr}` has the same value in all rows used"),
-        )
-        .help("there is nothing to explain"));
-    }
-    let [lower, upper] = made.bounds;
-    let outside = |y: &f64| lower.is_some_and(|b| *y < b) || upper.is_some_and(|b| *y > b);
-    if let Some(row) = made.values.iter().position(outside) {
-        let message = format!(
-            "`{expr}` is {} in row {} of those used, beyond the bounds of trunc()",
-            made.values[row],
-            row + 1
-        );
-        return Err(Error::at(text, expr.span, message)
-            .help("leave out such rows, or write the bounds that hold"));
-    }
-    Ok(())
-}
-
-/// Whether every count or share of a category is one.
-fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
-    for (part, name) in made.parts.iter().zip(&made.categories) {
-        let fits = |y: f64| match family.response {
-            Kinds::Counts => y.fract() == 0.0 && y >= 0.0,
-            _ => y > 0.0 && y < 1.0,
-        };
-        if let Some(row) = part.iter().position(|y| !fits(*y)) {
-            let message = format!("`{name}` is {} in row {} of those used", part[row], row + 1);
-            return Err(Error::at(text, expr.span, message).help(match family.response {
-                Kinds::Counts => "the family multinomial is of whole numbers from 0",
-                _ => "the family dirichlet is of shares between 0 and 1; counts go with --family multinomial",
-            }));
-        }
-    }
     Ok(())
 }

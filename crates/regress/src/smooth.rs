@@ -25,9 +25,7 @@ pub struct Smooth {
 impl Smooth {
     /// With up to `k` knots at quantiles of the distinct values; none where there are fewer than three.
     pub fn of(x: &[f64], k: usize, cyclic: bool) -> Option<Self> {
-        let mut distinct = x.to_vec();
-        distinct.sort_unstable_by(f64::total_cmp);
-        distinct.dedup();
+        let distinct = distinct(x);
         let count = (k + usize::from(cyclic)).min(distinct.len());
         if count < 3 + usize::from(cyclic) {
             return None;
@@ -93,6 +91,14 @@ impl Smooth {
         }
         columns
     }
+}
+
+/// The distinct values of a column, in increasing order.
+pub fn distinct(x: &[f64]) -> Vec<f64> {
+    let mut values = x.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    values
 }
 
 /// Mean and slope of a column along a centred line.

@@ -330,8 +330,13 @@ fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let rows = plan.arena_rows + inputs + 1;
     let work: usize = plan.costs.iter().sum();
     let mean_rows = work / plan.instructions.max(1);
-    // A kernel over many rows amortises its dispatch by itself.
-    let least = if mean_rows >= 8 { 16 } else { 64 };
+    // A kernel over many rows amortises its dispatch by itself; over a great many it needs no second vector, and the rows of a million
+    // records fill gigabytes.
+    let least = match mean_rows {
+        0..8 => 64,
+        8..4096 => 16,
+        _ => 8,
+    };
     let mut lanes = match (plan.calls.is_empty(), plan.streams) {
         (true, false) => WIDEST,
         (true, true) => WIDEST_PRODUCTS,

@@ -11,7 +11,7 @@ use super::{FIT, REGRESSION};
 use crate::exchangeable::{VariancePoint, variance_section};
 use crate::fit::footprint;
 use crate::job::{self, Evidence, File, Finished, Job, Judgement, Need};
-use crate::regress::section;
+use crate::regress::{is_of_prior, section};
 use crate::stan::Build;
 use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
 
@@ -154,7 +154,11 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
         report_about
             .exhibits
             .extend(regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)));
-        report_about.predictive = Predictive::of(&fitted.sample, self.data, !refined);
+        let predictive = Predictive::of(&fitted.sample, self.data, !refined);
+        report_about.predictive = match regression.is_some_and(|(_, kept)| is_of_prior(kept)) {
+            true => predictive.of_prior(),
+            false => predictive,
+        };
         let table = &fitted.sample.table;
         let refined = fitted.encode_refined();
         let refined = refined.map(|bytes| File::of_bytes(Artefact::Refined.file_name(), bytes));

@@ -213,6 +213,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
         .next()?
         .trim()
         .to_owned();
+    let probabilities = !response.starts_with("mvbind");
     let mut figures: Vec<(Figure, String)> = Vec::new();
     let mut rest = lines.as_slice();
     for curve in curves.curves.iter().take(DRAWN) {
@@ -222,7 +223,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
         });
         let (own, after) = rest.split_at(count.count().min(rest.len()));
         rest = after;
-        figures.push(figure(curve, own, &response));
+        figures.push(figure(curve, own, &response, probabilities));
     }
     Some(Exhibit {
         heading: "What does each column do?".to_owned(),
@@ -235,7 +236,8 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-fn figure(curve: &Curve, lines: &[Line], response: &str) -> (Figure, String) {
+/// Of several responses the lines are their means, of categories their probabilities.
+fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
         .y(Axis::new(response));
@@ -256,11 +258,10 @@ fn figure(curve: &Curve, lines: &[Line], response: &str) -> (Figure, String) {
             .iter()
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        name.extend(
-            line.category
-                .iter()
-                .map(|category| format!("P({category})")),
-        );
+        name.extend(line.category.iter().map(|category| match probabilities {
+            true => format!("P({category})"),
+            false => category.clone(),
+        }));
         let name = if name.is_empty() {
             "expected".to_owned()
         } else {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use jensen_data::{
     Adjacency, Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary,
-    RunDir, Table, read_bytes, read_draws_csv,
+    RunDir, Table, Value as DataValue, read_bytes, read_draws_csv,
 };
 use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
@@ -98,14 +98,15 @@ impl Regression {
         let regression = jensen_regress::Regression::new(request, frame)?;
         let made = jensen_regress::program(&regression)?;
         let prior = |used: Used| (used.target, used.density, used.given);
-        let constant = |name: &str| match made.data.get(name)?.elements() {
-            Elements::Real(x) => Some((name.to_owned(), *x.first()?)),
-            _ => None,
+        let constant = |name: &str| match made.data.get(name).map(DataValue::elements) {
+            Some(Elements::Real(x)) if x.len() > 1 => {
+                let each = x.iter().zip(1..);
+                each.map(|(x, at)| (format!("{name}[{at}]"), *x)).collect()
+            }
+            Some(Elements::Real(x)) => x.iter().map(|x| (name.to_owned(), *x)).collect(),
+            _ => Vec::new(),
         };
-        let constants = ["y_mean", "y_sd"]
-            .into_iter()
-            .filter_map(constant)
-            .collect();
+        let constants = ["y_mean", "y_sd"].into_iter().flat_map(constant).collect();
         let used = frame.rows_of(&regression.rows);
         let kept = Kept {
             curves: KeptCurves::of(request, &regression.learnt, &used, &made.data),
@@ -137,6 +138,11 @@ impl Regression {
             log_prior: made.log_prior,
         })
     }
+}
+
+/// Whether a stored regression left its data out.
+pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
+    serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
 
 /// The table with the maps that formulas name, read from their files.

@@ -103,6 +103,7 @@ pub fn table(by: f64, of: f64) -> Frame {
             }),
         ),
         ("region", numbers(&|i| (i % 6 + 1) as f64)),
+        ("upper", numbers(&|i| f64::from(u8::from(i % 3 > 0)))),
     ];
     let columns = columns
         .into_iter()
@@ -175,7 +176,9 @@ fn response(family: &str) -> &'static str {
         | "gen_extreme_value" => "y",
         "von_mises" => "angle",
         "lognormal" | "shifted_lognormal" | "gamma" | "inverse.gaussian" | "exponential"
-        | "weibull" => "positive",
+        | "weibull" | "cox" => "positive",
+        "wiener" => "positive | dec(upper)",
+        "multi_normal" => "mvbind(y, angle)",
         "hurdle_gamma" | "hurdle_lognormal" => "from0",
         "beta" => "share",
         "zero_inflated_beta" => "zeros",
@@ -204,7 +207,10 @@ fn every_family_has_a_program_that_evaluates_with_its_replicates() {
             program.remarks()
         );
         let names: Vec<String> = program.variables().into_iter().map(|v| v.name).collect();
-        assert!(names.contains(&"log_lik".to_owned()) && names.contains(&"y_rep".to_owned()));
+        assert!(names.contains(&"log_lik".to_owned()));
+        // A baseline hazard ends with the last time, and has no responses after it.
+        let has_replicates = names.contains(&"y_rep".to_owned());
+        assert_eq!(has_replicates, family.name != "cox", "{}", family.name);
     }
 }
 
@@ -270,6 +276,16 @@ fn terms_and_additions_have_programs_that_evaluate() {
         ("gaussian", &["y ~ x + (1 + x |p| g)", "sigma ~ (1 |p| g)"]),
         ("categorical", &["kind ~ x + (1 |p| g)"]),
         ("dirichlet", &["cbind(share, rest) ~ x", "phi ~ x"]),
+        ("gaussian", &["mvbind(y, angle) ~ x + (1 |p| g)"]),
+        ("cox", &["positive | cens(left) ~ x + (1 | g)"]),
+        ("wiener", &["positive | dec(upper) ~ x", "bs ~ f"]),
+        ("mixture(gaussian, student)", &["y ~ x", "theta2 ~ f"]),
+        ("mixture(gaussian, gaussian)", &["y ~ x + (1 | g)"]),
+        ("mixture(poisson, negbinomial)", &["count ~ x"]),
+        (
+            "mixture(binomial, beta_binomial)",
+            &["successes | trials(size) ~ x"],
+        ),
     ] {
         let program = compiled(&request(family, formulas), &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{formulas:?}: {error}"));

@@ -6,7 +6,7 @@ mod spline;
 
 pub use linear::{eigen, inverse};
 pub use polynomial::Polynomial;
-pub use spline::{Cubic, Spline};
+pub use spline::{Cubic, Spline, hazards};
 
 /// The quantile of sorted numbers by R's rule 7: linear between order statistics.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {

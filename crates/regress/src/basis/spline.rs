@@ -123,6 +123,35 @@ impl Spline {
     }
 }
 
+/// Hazards at times and their integrals by five cubic functions of unit integral, M-splines and I-splines with one knot at the median
+/// (Ramsay, Statistical Science 3, 1988): one column a function. The boundary is a fiftieth of the range beyond the times, as in brms.
+pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
+    const DEGREE: usize = 3;
+    let low = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = times.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let margin = (high - low) / 50.0;
+    let boundary = [(low - margin).max(0.0), high + margin];
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let inner = [super::quantile(&sorted, 0.5)];
+    let spline = |degree| Spline::new(&inner, boundary, degree, false, true);
+    let (spline, integral) = (spline(DEGREE), spline(DEGREE + 1));
+    let mut densities = spline.at(times);
+    for (i, column) in densities.iter_mut().enumerate() {
+        let width = spline.knots[i + DEGREE + 1] - spline.knots[i];
+        let factor = (DEGREE + 1) as f64 / width;
+        column.iter_mut().for_each(|x| *x *= factor);
+    }
+    // The integral of a function is the sum of the higher functions of the next degree.
+    let mut integrals = integral.at(times).split_off(1);
+    for i in (0..integrals.len() - 1).rev() {
+        let (left, right) = integrals.split_at_mut(i + 1);
+        let pairs = left[i].iter_mut().zip(&right[0]);
+        pairs.for_each(|(x, next)| *x += next);
+    }
+    [densities, integrals]
+}
+
 fn reflect(row: &mut [f64], u: &[f64], at: usize) {
     let t = -row.iter().zip(u).map(|(x, u)| x * u).sum::<f64>() / u[at];
     row.iter_mut().zip(u).for_each(|(x, u)| *x += t * u);

@@ -5,6 +5,7 @@
 //! Software 80, 2017).
 
 mod functions;
+mod mixture;
 mod table;
 
 pub use table::FAMILIES;
@@ -113,6 +114,8 @@ pub enum Response {
     Counts,
     /// Shares of categories, which sum to 1 in each row.
     Shares,
+    /// Several numbers, each with a predictor of its own.
+    Several,
 }
 
 /// A parameter besides the mean.
@@ -149,6 +152,8 @@ pub struct Family {
     pub mean: &'static str,
     /// Functions that the density calls, as Stan.
     pub functions: &'static str,
+    /// The two families of a mixture.
+    pub parts: &'static [Family],
 }
 
 impl Family {
@@ -168,24 +173,11 @@ impl Family {
             }
             None => (text.trim(), None),
         };
-        let plain = match name {
-            "normal" => "gaussian",
-            "negative_binomial" | "neg_binomial" | "negbin" => "negbinomial",
-            "Gamma" => "gamma",
-            "inverse_gaussian" => "inverse.gaussian",
-            "student_t" => "student",
-            "ordinal" => "cumulative",
-            other => other,
-        };
-        let Some(family) = FAMILIES.iter().find(|family| family.name == plain) else {
-            let names = FAMILIES.iter().map(|family| family.name);
-            let near = jensen_data::similar_name(plain, names.clone());
-            let error = Error::new(format!("there is no family `{name}`"));
-            return Err(error.help(match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("families: {}", names.collect::<Vec<_>>().join(", ")),
-            }));
-        };
+        if let ("mixture", Some(parts)) = (name, link) {
+            let family = mixture::of(parts)?;
+            return Ok((family, family.links[0]));
+        }
+        let family = Self::named(name)?;
         let Some(link) = link else {
             return Ok((family, family.links[0]));
         };
@@ -203,6 +195,69 @@ impl Family {
                 )
             }
         }
+    }
+
+    /// The row of the table with a name, or with the name that another package has for it.
+    fn named(name: &str) -> Result<&'static Self> {
+        let plain = match name {
+            "normal" => "gaussian",
+            "negative_binomial" | "neg_binomial" | "negbin" => "negbinomial",
+            "Gamma" => "gamma",
+            "inverse_gaussian" => "inverse.gaussian",
+            "student_t" => "student",
+            "ordinal" => "cumulative",
+            other => other,
+        };
+        if let Some(family) = FAMILIES.iter().find(|family| family.name == plain) {
+            return Ok(family);
+        }
+        let names = FAMILIES.iter().map(|family| family.name);
+        let near = jensen_data::similar_name(plain, names.clone());
+        let error = Error::new(format!("there is no family `{name}`"));
+        Err(error.help(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "families: {}, and mixture(gaussian, gaussian)",
+                names.collect::<Vec<_>>().join(", ")
+            ),
+        }))
+    }
+
+    /// The parameters that the formula of the mean is of; `names` are those of categories or of several responses.
+    pub fn means(&self, names: &[String]) -> Vec<String> {
+        let of = |name: &String| format!("mu_{name}");
+        match self.response {
+            Response::Several => names.iter().map(of).collect(),
+            _ if self.has_logits() => names.iter().skip(1).map(of).collect(),
+            _ if self.parts.is_empty() => vec!["mu".to_owned()],
+            _ => vec!["mu_1".to_owned(), "mu_2".to_owned()],
+        }
+    }
+
+    /// Whether a parameter is the mean of a response, or of one of several.
+    pub fn is_mean(&self, parameter: &str) -> bool {
+        parameter == "mu" || parameter.starts_with("mu_") && !self.has_logits()
+    }
+
+    /// Whether a response is a number with one mean.
+    pub fn has_one_mean(&self) -> bool {
+        !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
+    }
+
+    /// Whether the predictors of a mixture are of one kind, so that only the order of their intercepts tells them apart.
+    pub fn is_of_twins(&self) -> bool {
+        matches!(self.parts, [first, second] if first.name == second.name)
+    }
+
+    /// Whether responses can be drawn.
+    pub fn has_replicates(&self) -> bool {
+        self.is_plain() || self.functions.contains("_rng(")
+    }
+
+    /// Whether censored and truncated responses have a density.
+    pub fn has_distribution_function(&self) -> bool {
+        let numbers = !self.has_categories() && self.response != Response::Several;
+        numbers && (self.is_plain() || self.functions.contains("_lccdf("))
     }
 
     /// Whether values are whole numbers.
@@ -230,13 +285,23 @@ impl Family {
         matches!(self.response, Nominal | Counts | Shares)
     }
 
-    /// Whether a response has a column for each category.
+    /// Whether a response has a column for each category, or is one of several.
     pub fn has_columns(&self) -> bool {
-        matches!(self.response, Response::Counts | Response::Shares)
+        use Response::{Counts, Several, Shares};
+        matches!(self.response, Counts | Shares | Several)
     }
 
-    /// Whether the mean is in units of the response, so that coefficients scale with it.
-    pub fn has_units(&self, link: Link) -> bool {
-        link == Link::Identity && matches!(self.response, Response::Real)
+    /// Whether the predictor is a mean of logarithms.
+    pub fn is_of_logs(&self) -> bool {
+        let first = self.parts.first().unwrap_or(self);
+        first.name.ends_with("lognormal")
+    }
+
+    /// The name of the dimension along the columns of a response.
+    pub fn dimension(&self) -> &'static str {
+        match self.response {
+            Response::Several => "response",
+            _ => "category",
+        }
     }
 }

@@ -38,6 +38,14 @@ const NU: Parameter = Parameter {
     ..SIGMA
 };
 
+/// The time before anything can happen.
+const NDT: Parameter = Parameter {
+    name: "ndt",
+    bounds: "<lower=0, upper=min_y>",
+    prior: "uniform(0, min_y)",
+    ..SIGMA
+};
+
 const SHARE: Parameter = Parameter {
     name: "zi",
     link: Link::Logit,
@@ -67,6 +75,7 @@ const USUAL: Family = Family {
     fused: None,
     mean: "{mu}",
     functions: "",
+    parts: &[],
 };
 
 /// Every family.
@@ -180,12 +189,7 @@ pub const FAMILIES: &[Family] = &[
                 prior: "student_t(3, 0, 2.5)",
                 ..SIGMA
             },
-            Parameter {
-                name: "ndt",
-                bounds: "<lower=0, upper=min_y>",
-                prior: "uniform(0, min_y)",
-                ..SIGMA
-            },
+            NDT,
         ],
         density: ("shifted_lognormal", "{mu}, {sigma}, {ndt}"),
         mean: "{ndt} + exp({mu} + square({sigma}) / 2)",
@@ -222,6 +226,35 @@ pub const FAMILIES: &[Family] = &[
         links: LOG,
         parameters: &[SHAPE],
         density: ("weibull", "{shape}, {mu} {/} tgamma(1 + inv({shape}))"),
+        ..USUAL
+    },
+    Family {
+        name: "cox",
+        response: Response::Positive,
+        links: &[Link::Log],
+        density: ("cox", "{mu}, bhaz[n], cbhaz[n]"),
+        functions: stan::COX,
+        ..USUAL
+    },
+    Family {
+        name: "wiener",
+        response: Response::Positive,
+        links: &[Link::Identity],
+        parameters: &[
+            Parameter {
+                name: "bs",
+                prior: "gamma(1, 1)",
+                ..SIGMA
+            },
+            NDT,
+            Parameter {
+                name: "bias",
+                ..SHARE
+            },
+        ],
+        density: ("wiener_diffusion", "{dec}, {mu}, {bs}, {ndt}, {bias}"),
+        mean: "{ndt} + {bs} {*} (expm1(-2 * {mu} {*} {bias} {*} {bs}) {/} expm1(-2 * {mu} {*} {bs}) - {bias}) {/} {mu}",
+        functions: stan::WIENER,
         ..USUAL
     },
     Family {
@@ -444,6 +477,16 @@ pub const FAMILIES: &[Family] = &[
         links: LOGIT,
         parameters: &[PHI],
         density: ("dirichlet", "{phi} * softmax({logits})"),
+        ..USUAL
+    },
+    Family {
+        name: "multi_normal",
+        response: Response::Several,
+        links: &[Link::Identity],
+        density: (
+            "multi_normal_cholesky",
+            "{means}, diag_pre_multiply(sigma, L_residual)",
+        ),
         ..USUAL
     },
 ];

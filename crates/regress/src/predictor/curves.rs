@@ -3,7 +3,7 @@
 use super::{BOUNDARY, Maker, Monotonic, Penalised, Predictor, Process, SmoothState};
 use crate::error::Result;
 use crate::evaluate::{State, Value, argument};
-use crate::smooth::{Columns, Product, Smooth};
+use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
 /// Knots of a smooth of one column, as in mgcv; of each of two 5, as there.
@@ -28,6 +28,7 @@ impl Maker<'_, '_> {
         if let Some(SmoothState::One(smooth)) = self.smooths.get(key) {
             return Ok(smooth.clone());
         }
+        self.enough_values(call, x, k)?;
         let Some(smooth) = Smooth::of(x, k, cyclic) else {
             return Err(self
                 .error(
@@ -39,6 +40,31 @@ impl Maker<'_, '_> {
         self.smooths
             .insert(key.to_owned(), SmoothState::One(smooth.clone()));
         Ok(smooth)
+    }
+
+    /// Refuses more functions than a column has values to tell apart, where their number is given.
+    fn enough_values(&self, call: &Expr, x: &[f64], k: usize) -> Result<()> {
+        let Kind::Call(name, arguments) = &call.kind else {
+            return Ok(());
+        };
+        let Some(given) = argument(arguments, &["k"], usize::MAX) else {
+            return Ok(());
+        };
+        let count = distinct(x).len();
+        if k <= count {
+            return Ok(());
+        }
+        Err(self
+            .error(
+                given,
+                format!(
+                    "{name}() with k = {k} needs as many distinct values, and its column has {count}"
+                ),
+            )
+            .help(match count {
+                0..3 => "take the column as it is, or as factor(x)".to_owned(),
+                count => format!("write k = {count} or less, or leave k out"),
+            }))
     }
 
     pub(super) fn smooth(

@@ -24,10 +24,14 @@ impl Maker<'_, '_> {
             return Ok(());
         }
         if made.parameter != "mu" || made.series.is_some() {
-            return Err(self.error(
-                call,
-                "one autoregression stands in the formula of the response",
-            ));
+            return Err(self
+                .error(
+                    call,
+                    "one autoregression stands in the formula of the response",
+                )
+                .help(
+                    "ar() goes with gaussian and student of one response, not with their mixtures",
+                ));
         }
         let rows = self.evaluator.frame.rows();
         let order = self.evaluator.count(arguments, &["p"], usize::MAX, 1)?;

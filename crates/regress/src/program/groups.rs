@@ -157,7 +157,7 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
 }
 
 /// The prior of correlations, and they themselves.
-fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
+pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     let cor = format!("cor{g}");
     let given = writer.priors.find(&[&cor, "cor"]);
     let is_given = given.is_some();

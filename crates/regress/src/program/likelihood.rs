@@ -1,7 +1,7 @@
 //! The density of the response, log likelihoods and replicates.
 
 use super::linear::{is_centred, prior, shift, sum};
-use super::{Block, Writer, unknown};
+use super::{Block, Writer, hazard, residuals, unknown};
 use crate::error::Result;
 use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
@@ -27,6 +27,8 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     for parameter in &plain {
         declared(writer, parameter);
     }
+    residuals::declare(writer);
+    hazard::declare(writer);
     thresholds(writer);
     for predictor in &regression.imputed {
         unknown::imputation(writer, predictor);
@@ -74,11 +76,12 @@ fn response(writer: &mut Writer<'_>) {
             );
             writer.ints("y", "array[N] int<lower=1, upper=C>", whole(), &name);
         }
-        Response::Counts | Response::Shares => {
+        Response::Counts | Response::Shares | Response::Several => {
             trials(writer);
             writer.int("C", "<lower=2>", count, "categories");
             let kind = match regression.family.response {
                 Response::Counts => "array[N, C] int<lower=0>",
+                Response::Several => "array[N] vector[C]",
                 _ => "array[N] vector<lower=0, upper=1>[C]",
             };
             writer.table("y", kind, &observed.parts, &observed.categories.join(", "));
@@ -125,6 +128,15 @@ fn response(writer: &mut Writer<'_>) {
             "array[N] int<lower=-1, upper=1>",
             marks,
             "-1: at most y; 1: more than y",
+        );
+    }
+    if let Some(decisions) = &observed.decisions {
+        let marks = decisions.iter().map(|c| *c as i64).collect();
+        writer.ints(
+            "dec",
+            "array[N] int<lower=0, upper=1>",
+            marks,
+            "1: the upper boundary; 0: the lower one",
         );
     }
     errors(writer);
@@ -277,6 +289,7 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
             ));
         }
     }
+    lines.extend(hazard::lines(writer));
     lines
 }
 
@@ -305,7 +318,13 @@ fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     text = text.replace("{thresholds}", &thresholds_name(writer));
     text = text.replace("{eta}", &format!("eta{row}"));
     if regression.family.has_logits() {
-        text = text.replace("{logits}", &logits(writer));
+        text = text.replace("{logits}", &format!("[0, {}]'", means(writer)));
+    }
+    text = text.replace("{means}", &format!("[{}]'", means(writer)));
+    text = text.replace("{dec}", &format!("dec{row}"));
+    for number in 1..=regression.family.parts.len() {
+        let mean = regression.link.inverse(&format!("eta_{number}{row}"));
+        text = text.replace(&format!("{{mu{number}}}"), &mean);
     }
     let mu = match (is_fused(writer), one) {
         (true, true) => regression.link.inverse("eta[n]"),
@@ -388,14 +407,14 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// The logits of the categories of row n, the first of which is 0.
-fn logits(writer: &mut Writer<'_>) -> String {
+/// The predictors of row n: of each category but the first, or of each response.
+fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
         .filter(|predictor| predictor.parameter.starts_with("mu_"))
         .map(|predictor| format!("{}[n]", category_vector(writer, predictor)))
         .collect();
-    format!("[0, {}]'", rest.join(", "))
+    rest.join(", ")
 }
 
 /// The statement of the likelihood.
@@ -406,7 +425,7 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let is_plain = observed.weights.is_none()
         && observed.censored.is_none()
         && observed.bounds == [None, None];
-    if is_plain && family.is_plain() && !family.has_logits() {
+    if is_plain && family.is_plain() && !family.has_columns() && !family.has_logits() {
         let (name, arguments) = density(writer);
         return vec![format!("y ~ {name}({});", filled(writer, arguments, false))];
     }
@@ -427,25 +446,33 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
         Response::Ordinal => density(writer),
         _ => regression.family.density,
     };
-    let arguments = filled(writer, arguments, true);
+    // Which boundary is reached is drawn as well.
+    let arguments = filled(writer, &arguments.replace("{dec}, ", ""), true);
     match regression.family.response {
         Response::Counts => format!("{name}_rng({arguments}, trials[n])"),
         _ => format!("{name}_rng({arguments})"),
     }
 }
 
-/// The mean of row n; none of categories.
+/// The mean of row n; none of categories and of several responses.
 pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
-    match writer.regression.family.has_categories() {
+    let family = writer.regression.family;
+    match family.has_categories() || family.has_columns() {
         true => None,
         false => Some(filled(writer, writer.regression.family.mean, true)),
     }
 }
 
-/// The lines that compute the probabilities of the categories in row n, of ordered ones by their density.
+/// The lines that compute the means of several responses in row n, or the probabilities of its categories, of ordered ones by their
+/// density.
 pub fn categories(writer: &mut Writer<'_>) -> String {
-    if writer.regression.family.has_logits() {
-        return format!("expected[n] = softmax({})';", logits(writer));
+    let means = means(writer);
+    match writer.regression.family.response {
+        Response::Several => return format!("expected[n] = [{means}];"),
+        _ if writer.regression.family.has_logits() => {
+            return format!("expected[n] = softmax([0, {means}]')';");
+        }
+        _ => {}
     }
     let (name, arguments) = density(writer);
     let arguments = filled(writer, arguments, true);
@@ -456,7 +483,7 @@ pub fn categories(writer: &mut Writer<'_>) -> String {
 pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
     match writer.regression.family.response {
         Response::Counts => format!("array[N, C] int {name};"),
-        Response::Shares => format!("array[N] vector[C] {name};"),
+        Response::Shares | Response::Several => format!("array[N] vector[C] {name};"),
         _ if writer.regression.family.is_discrete() => format!("array[N] int {name};"),
         _ => format!("vector[N] {name};"),
     }
@@ -474,6 +501,7 @@ fn generated(writer: &mut Writer<'_>) {
         observed.censored.is_none()
             && observed.bounds == [None, None]
             && !regression.request.prior_only
+            && regression.family.has_replicates()
             && (pointwise || regression.rows.len() <= EXPLAINED)
     });
     if !pointwise && r2.is_none() {
@@ -492,7 +520,7 @@ fn generated(writer: &mut Writer<'_>) {
         row.push(log_likelihood(writer, "log_lik[n] = ", ""));
         writer.dims_of_rows("log_lik");
     }
-    if pointwise {
+    if pointwise && regression.family.has_replicates() {
         let declared = replicates(writer, "y_rep");
         writer.line(
             Block::Generated,
@@ -549,11 +577,12 @@ impl Writer<'_> {
     pub fn dims_of_responses(&mut self, variable: &str) {
         self.dims_of_rows(variable);
         if self.regression.family.has_columns() {
-            let dims = ["row", "category"].map(|name| Some(name.to_owned()));
+            let dimension = self.regression.family.dimension();
+            let dims = ["row", dimension].map(|name| Some(name.to_owned()));
             let (variable, dims) = (variable.to_owned(), dims.to_vec());
             self.coordinates.dims.insert(variable, dims);
             let categories = self.regression.observed.categories.clone();
-            self.label("category", Labels::Words(categories));
+            self.label(dimension, Labels::Words(categories));
         }
     }
 }

@@ -5,7 +5,7 @@ use super::curves::{monotonic, processes, smooths};
 use super::fields::field;
 use super::groups::{group, joint, members};
 use super::series::{lagged, series};
-use super::{Block, Writer, computed, unknown};
+use super::{Block, Writer, computed, residuals, unknown};
 use crate::basis::{mean, spread};
 use crate::error::Result;
 use crate::family::Response;
@@ -31,8 +31,24 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
 pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.strip_prefix(IMPUTED) {
         Some(column) => format!("spread_{}", writer.identifier(column)),
-        None if predictor.parameter == "mu" && has_unit(writer) => "y_sd".to_owned(),
+        None if writer.regression.family.is_mean(&predictor.parameter) && has_unit(writer) => {
+            of_response(writer, predictor, "y_sd")
+        }
         None => "1".to_owned(),
+    }
+}
+
+/// A number of the response, or of the one among several that a predictor is of.
+fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String {
+    let categories = writer.regression.observed.categories.iter();
+    let own = predictor.parameter.strip_prefix("mu_");
+    let place = categories
+        .zip(1..)
+        .find(|(category, _)| Some(category.as_str()) == own)
+        .map(|(_, at)| at);
+    match (writer.regression.family.response, place) {
+        (Response::Several, Some(at)) => format!("{name}[{at}]"),
+        _ => name.to_owned(),
     }
 }
 
@@ -41,9 +57,18 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     let numbers = matches!(
         regression.family.response,
-        Response::Real | Response::Positive | Response::NotNegative | Response::Count
+        Response::Real
+            | Response::Positive
+            | Response::NotNegative
+            | Response::Count
+            | Response::Several
     );
-    regression.link == crate::family::Link::Identity && numbers && !regression.is_of_logs()
+    // The drift of a diffusion is no response.
+    let drift = regression.family.name == "wiener";
+    regression.link == crate::family::Link::Identity
+        && numbers
+        && !drift
+        && !regression.family.is_of_logs()
 }
 
 /// `by` times a unit, as it is written.
@@ -58,7 +83,9 @@ pub fn times(by: &str, unit: &str) -> String {
 pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     let regression = writer.regression;
     let (location, scale) = regression.location_and_scale();
-    if !regression.family.has_categories() {
+    if regression.family.response == Response::Several {
+        residuals::units(writer);
+    } else if !regression.family.has_categories() {
         writer.real(
             "y_mean",
             "",
@@ -115,7 +142,7 @@ pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -
 fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let s = suffix(writer, predictor);
     let unit = &unit(writer, predictor);
-    let of_mean = predictor.parameter == "mu";
+    let of_mean = writer.regression.family.is_mean(&predictor.parameter);
     let ordinal = writer.regression.family.response == Response::Ordinal && of_mean;
     let names = &predictor.design.names;
     let columns = &predictor.design.columns;
@@ -198,7 +225,7 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
 fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str) {
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
-    let of_mean = predictor.parameter == "mu" || imputed;
+    let of_mean = writer.regression.family.is_mean(&predictor.parameter) || imputed;
     // Where parameters without units begin: the mean at the response's, a scale at its standard deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
@@ -206,7 +233,7 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
         .any(|p| p.name == predictor.parameter && p.prior.is_empty());
     let location = match (of_mean, of_scale) {
         _ if imputed => &format!("middle{s}"),
-        (true, _) => "y_mean",
+        (true, _) => &of_response(writer, predictor, "y_mean"),
         (false, true) => "log(y_sd)",
         (false, false) => "0",
     };
@@ -230,13 +257,29 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     } else {
         ""
     };
-    writer.line(Block::Parameters, format!("real{bounds} {name};{comment}"));
+    match writer.regression.family.is_of_twins() && of_mean {
+        true => ordered(writer, predictor, &name, unit),
+        false => writer.line(Block::Parameters, format!("real{bounds} {name};{comment}")),
+    }
     let usual = match of_mean {
         true => format!("normal({location}, {})", times("2.5", unit)),
         false => format!("student_t(3, {location}, 2.5)"),
     };
     prior(writer, &[&shown, "Intercept"], &name, &usual);
     writer.shown.push(shown);
+}
+
+/// The intercept of one of two predictors that only their order tells apart.
+fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &str) {
+    let place = &predictor.parameter["mu_".len()..];
+    if place == "1" {
+        writer.line(
+            Block::Parameters,
+            "ordered[2] Intercepts_std; // the first family has the smaller intercept",
+        );
+    }
+    let value = times(&format!("Intercepts_std[{place}]"), unit);
+    writer.line(Block::Derived, format!("real {name} = y_mean + {value};"));
 }
 
 /// Whether the predictor is about the means of some columns.

@@ -10,6 +10,7 @@
 //! | `groups`, `curves` | their group effects; their smooths, processes and monotonic effects |
 //! | `computed` | functions of columns and of parameters with formulas of their own |
 //! | `unknown`, `series`, `fields` | columns whose values are parameters, autoregressions, maps |
+//! | `residuals`, `hazard` | correlated residuals of several responses, baseline hazards |
 //! | `likelihood` | the density of the response, log likelihoods and replicates |
 //! | `predictions` | the program of predictions for new rows |
 
@@ -18,9 +19,11 @@ mod computed;
 mod curves;
 mod fields;
 mod groups;
+mod hazard;
 mod likelihood;
 mod linear;
 mod predictions;
+mod residuals;
 mod series;
 mod unknown;
 mod writer;

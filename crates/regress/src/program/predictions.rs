@@ -3,7 +3,7 @@
 use jensen_data::{DataSet, Labels};
 
 use super::groups::drawn_together;
-use super::{Block, Program, Writer, likelihood, linear};
+use super::{Block, Program, Writer, likelihood, linear, residuals};
 use crate::error::Result;
 use crate::predictor::Groups;
 use crate::prior::Priors;
@@ -30,6 +30,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
             "categories",
         );
     }
+    residuals::declare(&mut writer);
     likelihood::thresholds(&mut writer);
     likelihood::trials(&mut writer);
     likelihood::errors(&mut writer);
@@ -103,7 +104,7 @@ fn drawn(groups: &Groups, g: &str, known: &str) -> String {
 fn quantities(writer: &mut Writer<'_>) {
     let rows = writer.regression;
     let categories = rows.observed.categories.clone();
-    let linear = (!rows.family.has_categories()).then_some(match rows.link {
+    let linear = rows.family.has_one_mean().then_some(match rows.link {
         crate::family::Link::Identity => "mu[n]",
         _ => "eta[n]",
     });
@@ -120,14 +121,17 @@ fn quantities(writer: &mut Writer<'_>) {
         None => {
             writer.line(
                 Block::Generated,
-                "matrix[N, C] expected; // probabilities of the categories",
+                "matrix[N, C] expected; // probabilities of the categories, or means of several responses",
             );
-            writer.dims("expected", &[("row", Vec::new()), ("category", categories)]);
+            let dimension = rows.family.dimension();
+            writer.dims("expected", &[("row", Vec::new()), (dimension, categories)]);
         }
     }
-    let declared = likelihood::replicates(writer, "predicted");
-    writer.line(Block::Generated, format!("{declared} // a response"));
-    writer.dims_of_responses("predicted");
+    if rows.family.has_replicates() {
+        let declared = likelihood::replicates(writer, "predicted");
+        writer.line(Block::Generated, format!("{declared} // a response"));
+        writer.dims_of_responses("predicted");
+    }
     let mut body = String::from("{\n");
     for line in likelihood::parameters(writer) {
         body += &format!("  {line}\n");
@@ -144,9 +148,9 @@ fn quantities(writer: &mut Writer<'_>) {
             }
         }
     }
-    body += &format!(
-        "    predicted[n] = {};\n  }}\n}}",
-        likelihood::replicate(writer)
-    );
+    if rows.family.has_replicates() {
+        body += &format!("    predicted[n] = {};\n", likelihood::replicate(writer));
+    }
+    body += "  }\n}";
     writer.line(Block::Generated, body);
 }

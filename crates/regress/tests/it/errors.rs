@@ -700,6 +700,93 @@ fn nonlinear_formulas() {
 }
 
 #[test]
+fn smooths_with_more_functions_than_values() {
+    refused(
+        "gaussian",
+        "y ~ s(count, k = 100)",
+        "s() with k = 100 needs as many distinct values, and its column has 4",
+        "100",
+        "k = 4 or less",
+    );
+    refused(
+        "gaussian",
+        "y ~ s(few, k = 5)",
+        "its column has 1",
+        "5",
+        "factor(x)",
+    );
+}
+
+#[test]
+fn several_responses_decisions_and_mixtures() {
+    refused(
+        "poisson",
+        "mvbind(count, few) ~ x",
+        "the family poisson has no correlated residuals for mvbind()",
+        "mvbind(count, few)",
+        "--family gaussian",
+    );
+    refused(
+        "gaussian",
+        "mvbind(y) ~ x",
+        "mvbind() is of two responses or more",
+        "mvbind(y)",
+        "mvbind(a, b)",
+    );
+    refused(
+        "gaussian",
+        "mvbind(y, same) ~ x",
+        "`same` has the same value in all rows",
+        "same",
+        "nothing to explain",
+    );
+    refused(
+        "gaussian",
+        "mvbind(y, x) | cens(few) ~ 1",
+        "`2` says nothing of censoring",
+        "few",
+        "none, left or right",
+    );
+    refused(
+        "wiener",
+        "few ~ x",
+        "needs the boundary that was reached",
+        "few",
+        "dec(d)",
+    );
+    refused(
+        "wiener",
+        "few | dec(g) ~ x",
+        "`a` says nothing of decisions",
+        "g",
+        "lower or upper, or 0 or 1",
+    );
+    refused(
+        "gaussian",
+        "y | dec(few) ~ x",
+        "the family gaussian has no decisions",
+        "dec(few)",
+        "wiener",
+    );
+    refused(
+        "mixture(gaussian, gaussian)",
+        "y ~ ar(x)",
+        "one autoregression stands in the formula of the response",
+        "ar(x)",
+        "not with their mixtures",
+    );
+    let told = error("mixture(gaussian)", &["y ~ x"], &[]);
+    assert!(
+        told.contains("a mixture is of two families, not of 1"),
+        "{told}"
+    );
+    let told = error("mixture(gaussian, poisson)", &["y ~ x"], &[]);
+    assert!(told.contains("gaussian and poisson do not mix"), "{told}");
+    let told = error("mixture(gaussian, gausian)", &["y ~ x"], &[]);
+    assert!(told.contains("did you mean `gaussian`?"), "{told}");
+}
+
+#[test]
 fn counts_and_shares_of_categories() {
     refused(
         "multinomial",

@@ -253,6 +253,45 @@ fn effects_of_two_parameters_are_correlated_where_they_share_a_name() {
 }
 
 #[test]
+fn several_responses_share_groups_and_residuals() {
+    let found = made(
+        &request("gaussian", &["mvbind(y, x) ~ 1 + (1 |p| g)"], &[]),
+        &table(1.0, 1.0),
+    );
+    for line in [
+        "real<offset=y_mean[2], multiplier=y_sd[2]> Intercept_x;",
+        "vector<lower=0>[C] sigma = y_sd .* sigma_std;",
+        "target += multi_normal_cholesky_lpdf(y[n] | [eta_y[n], eta_x[n]]', diag_pre_multiply(sigma, L_residual));",
+        "vector[1] cor_residual; // correlations, one a pair",
+        "vector[1] cor_p; // correlations, one a pair",
+    ] {
+        assert!(found.text.contains(line), "{line}\n{}", found.text);
+    }
+    // Rows that lack either response are left out.
+    assert_eq!(found.data.get("N"), Some(&Value::int(10)));
+}
+
+/// M-splines have an integral of 1 over their range, of which the times leave out a fiftieth at each end, and I-splines are their integrals.
+#[test]
+fn baseline_hazards_integrate_to_their_cumulative_ones() {
+    let times: Vec<f64> = (1..=2001).map(|i| f64::from(i) / 20.0).collect();
+    let columns = vec![("time".to_owned(), Column::Numbers(times.clone()))];
+    let frame = Frame::new("table.csv", columns).unwrap();
+    let found = made(&request("cox", &["time ~ 1"], &[]), &frame);
+    let (densities, integrals) = (numbers(&found, "Zbhaz"), numbers(&found, "Zcbhaz"));
+    for function in 0..5 {
+        let value = |of: &[f64], row: usize| of[5 * row + function];
+        let mut sum = value(&integrals, 0);
+        for row in 1..times.len() {
+            let middle = 0.5 * (value(&densities, row) + value(&densities, row - 1));
+            sum += middle * (times[row] - times[row - 1]);
+            assert!((sum - value(&integrals, row)).abs() < 1e-5);
+        }
+        assert!((0.8..1.0 + 1e-5).contains(&sum), "{function}: {sum}");
+    }
+}
+
+#[test]
 fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
     let rows = 12;
     let column = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..rows).map(f).collect());

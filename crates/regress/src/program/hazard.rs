@@ -1,0 +1,42 @@
+//! Baseline hazards: sums of functions of time, whose weights are shares.
+
+use super::{Block, Writer};
+
+/// The functions at the times, and their weights.
+pub fn declare(writer: &mut Writer<'_>) {
+    let Some([densities, integrals]) = &writer.regression.observed.hazards else {
+        return;
+    };
+    let rows = writer.regression.rows.len();
+    writer.int(
+        "B",
+        "",
+        densities.len(),
+        "functions that make up the baseline hazard",
+    );
+    for (name, columns, comment) in [
+        ("Zbhaz", densities, "their values at the times"),
+        ("Zcbhaz", integrals, "their integrals up to the times"),
+    ] {
+        writer.matrix(name, "matrix[N, B]", columns, rows, comment);
+    }
+    writer.line(
+        Block::Parameters,
+        "simplex[B] sbhaz; // weights of the functions",
+    );
+    writer.prior("sbhaz", "dirichlet(rep_vector(1, B))");
+    writer
+        .priors
+        .note("sbhaz", "dirichlet(1, ..., 1)".to_owned(), false);
+}
+
+/// The lines that add the baseline up at each time.
+pub fn lines(writer: &Writer<'_>) -> Vec<String> {
+    match writer.regression.observed.hazards {
+        Some(_) => vec![
+            "vector[N] bhaz = Zbhaz * sbhaz;".to_owned(),
+            "vector[N] cbhaz = Zcbhaz * sbhaz;".to_owned(),
+        ],
+        None => Vec::new(),
+    }
+}

@@ -1,0 +1,171 @@
+//! Whether the values of a response are those of its family.
+
+use crate::error::{Error, Result};
+use crate::evaluate::Evaluator;
+use crate::family::{Family, Response as Kinds};
+use crate::response::Observed;
+use crate::syntax::Expr;
+
+/// Whether a value is one, in words, and what to take for others.
+type Range = (fn(f64) -> bool, &'static str, &'static str);
+
+fn whole(y: f64) -> bool {
+    y.fract() == 0.0 && y >= 0.0
+}
+
+/// The values that a family has.
+fn range(family: &Family) -> Range {
+    match family.response {
+        Kinds::Real
+        | Kinds::Binary
+        | Kinds::Ordinal
+        | Kinds::Nominal
+        | Kinds::Counts
+        | Kinds::Several => (|_| true, "", ""),
+        Kinds::Shares => (
+            // Shares are often rounded to three digits.
+            |sum| (sum - 1.0).abs() < 5e-3,
+            "shares that sum to 1",
+            "divide each column by their sum",
+        ),
+        Kinds::Positive => (
+            |y| y > 0.0,
+            "numbers above 0",
+            "hurdle_gamma and hurdle_lognormal have zeros; gaussian any number",
+        ),
+        Kinds::NotNegative => (
+            |y| y >= 0.0,
+            "numbers from 0",
+            "gaussian and student have any number",
+        ),
+        Kinds::Share => (
+            |y| y > 0.0 && y < 1.0,
+            "numbers between 0 and 1",
+            "zero_inflated_beta and zero_one_inflated_beta have the ends; of percentages take y / 100",
+        ),
+        Kinds::ShareWithEnds { one: false } => (
+            |y| (0.0..1.0).contains(&y),
+            "numbers from 0 to below 1",
+            "zero_one_inflated_beta has both ends",
+        ),
+        Kinds::ShareWithEnds { one: true } => (
+            |y| (0.0..=1.0).contains(&y),
+            "numbers from 0 to 1",
+            "of percentages take y / 100",
+        ),
+        Kinds::Angle => (
+            |y| y.abs() <= std::f64::consts::PI,
+            "angles from −π to π",
+            "of degrees take y * pi / 180",
+        ),
+        Kinds::Count | Kinds::Trials => (
+            whole,
+            "whole numbers from 0",
+            "gaussian and gamma have other numbers",
+        ),
+    }
+}
+
+/// Whether every value is one of the family's.
+///
+/// # Errors
+/// One is not, or an addition does not go with the family or with the values.
+pub fn check(
+    expr: &Expr,
+    family: &Family,
+    evaluator: &Evaluator<'_>,
+    made: &Observed,
+) -> Result<()> {
+    let text = evaluator.text;
+    let (fits, words, way) = range(family);
+    if let Some(row) = made.values.iter().position(|y| !fits(*y)) {
+        let message = format!(
+            "the family {} is of {words}, and `{expr}` is {} in row {} of those used",
+            family.name,
+            made.values[row],
+            row + 1
+        );
+        return Err(Error::at(text, expr.span, message).help(way));
+    }
+    check_parts(expr, family, text, made)?;
+    if let Some(trials) = &made.trials {
+        let over = |(y, n): (&f64, &f64)| !whole(*n) || y > n;
+        if let Some(row) = made.values.iter().zip(trials).position(over) {
+            let message = format!(
+                "row {} of those used has {} successes in {} trials",
+                row + 1,
+                made.values[row],
+                trials[row]
+            );
+            return Err(Error::at(text, expr.span, message)
+                .help("trials are whole numbers, at least as many as successes"));
+        }
+    }
+    check_additions(expr, family, text, made)?;
+    let first = made.values.first().copied().unwrap_or(0.0);
+    if family.response == Kinds::Real
+        && made.errors.is_none()
+        && made.values.iter().all(|y| *y == first)
+    {
+        return Err(Error::at(
+            text,
+            expr.span,
+            format!("`{expr}` has the same value in all rows used"),
+        )
+        .help("there is nothing to explain"));
+    }
+    let [lower, upper] = made.bounds;
+    let outside = |y: &f64| lower.is_some_and(|b| *y < b) || upper.is_some_and(|b| *y > b);
+    if let Some(row) = made.values.iter().position(outside) {
+        let message = format!(
+            "`{expr}` is {} in row {} of those used, beyond the bounds of trunc()",
+            made.values[row],
+            row + 1
+        );
+        return Err(Error::at(text, expr.span, message)
+            .help("leave out such rows, or write the bounds that hold"));
+    }
+    Ok(())
+}
+
+/// Whether the family has what censoring, truncation and decisions need.
+fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
+    if (made.censored.is_some() || made.bounds != [None, None])
+        && !family.has_distribution_function()
+    {
+        return Err(Error::at(text, expr.span, format!("the family {} has no distribution function here", family.name))
+            .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));
+    }
+    if family.name == "wiener" && made.decisions.is_none() {
+        return Err(Error::at(
+            text,
+            expr.span,
+            "the family wiener needs the boundary that was reached",
+        )
+        .help(format!(
+            "write `{expr} | dec(d) ~ …` with a column d of `lower` and `upper`, or of 0 and 1"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether every count or share of a category is one.
+fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
+    if family.response == Kinds::Several {
+        return Ok(());
+    }
+    for (part, name) in made.parts.iter().zip(&made.categories) {
+        let fits = |y: f64| match family.response {
+            Kinds::Counts => y.fract() == 0.0 && y >= 0.0,
+            _ => y > 0.0 && y < 1.0,
+        };
+        if let Some(row) = part.iter().position(|y| !fits(*y)) {
+            let message = format!("`{name}` is {} in row {} of those used", part[row], row + 1);
+            return Err(Error::at(text, expr.span, message).help(match family.response {
+                Kinds::Counts => "the family multinomial is of whole numbers from 0",
+                _ => "the family dirichlet is of shares between 0 and 1; counts go with --family multinomial",
+            }));
+        }
+    }
+    Ok(())
+}
