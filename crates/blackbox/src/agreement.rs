@@ -1,16 +1,16 @@
 //! The distance by which importance weights move the moments of an approximation.
 //!
-//! A k̂ below its limit says that weights are usable, not that draws are usable without them: a mean field of
-//! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third too
-//! small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior, by
-//! self-normalised importance sampling with the same draws and weights, and compares them with those of the plain
-//! draws. If a coordinate is the logarithm or logit of a reported value ([`Scale`]), the moments of the value are
-//! compared too: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread there, although the
-//! spread of the parameter is a quarter too small. An approximation is used without refinement only if no moment moves
-//! by more than [`MEAN_LIMIT`] and [`SD_LIMIT`], two standard errors included.
+//! A k̂ below its limit means that the weights are usable, but not that the draws are usable without weights: a mean
+//! field of correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a
+//! third too small. The evaluation therefore also estimates each coordinate's mean and standard deviation under the
+//! posterior, by self-normalised importance sampling with the same draws and weights, and compares them with those of
+//! the plain draws. If a coordinate is the logarithm or logit of a reported value ([`Scale`]), the evaluation also
+//! compares the moments of the value: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread
+//! there, although the spread of the parameter is a quarter too small. An approximation is used without refinement only
+//! if no moment moves by more than [`MEAN_LIMIT`] and [`SD_LIMIT`], two standard errors included.
 //!
-//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. A single draw that carries the weight
-//! makes them large, so it is not evidence.
+//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw carries the weight, they
+//! are large, so that such a draw is no evidence.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ use rayon::prelude::*;
 /// Largest difference of a mean, in standard deviations.
 pub const MEAN_LIMIT: f64 = 0.1;
 
-/// Largest difference of a standard deviation, as the logarithm of their ratio.
+/// Largest difference of a standard deviation, as the logarithm of the ratio.
 pub const SD_LIMIT: f64 = 0.08;
 
 /// Blocks of the jackknife.
@@ -35,7 +35,7 @@ const CONFIDENCE: f64 = 2.0;
 pub struct Difference {
     /// Index of the coordinate.
     pub coordinate: usize,
-    /// Whether it is of the value that the coordinate is the logarithm or logit of.
+    /// Whether it refers to the value whose logarithm or logit is the coordinate.
     pub constrained: bool,
     /// Weighted minus plain.
     pub value: f64,
@@ -52,13 +52,13 @@ impl Difference {
         standard_error: f64::INFINITY,
     };
 
-    /// The largest size that the draws do not speak against.
+    /// The largest size that is consistent with the draws.
     fn largest(&self) -> f64 {
         let size = self.value.abs() + CONFIDENCE * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// Whether more draws could change the word on it.
+    /// Whether more draws could change the decision.
     fn is_open(&self, limit: f64) -> bool {
         let least = self.value.abs() - CONFIDENCE * self.standard_error;
         self.largest() > limit && (least <= limit || least.is_nan())
@@ -144,7 +144,7 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// Relative to the mean, in a unit of its own, at a draw of the coordinate.
+    /// The value at a draw of the coordinate, relative to the value at the mean and in its own unit.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,
@@ -167,7 +167,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// An accumulator without draws for an approximation with these means and standard deviations. Coordinates without
-    /// a scale are reported as they are.
+    /// a scale count as reported values.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -192,7 +192,7 @@ impl Moments {
         }
     }
 
-    /// Adds draws with their log weights. Draws whose weight is NaN or zero count only as plain draws.
+    /// Adds draws with their log weights. A draw whose weight is NaN or zero counts only as a plain draw.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -283,8 +283,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks;
-    /// the difference of means is in standard deviations.
+    /// Weighted minus plain values of the mean and the log standard deviation of a quantity, without one of the blocks.
+    /// The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);
@@ -345,7 +345,7 @@ mod tests {
         moments.agreement()
     }
 
-    /// The same for q = normal(0, 1) and a posterior normal(mean, sd).
+    /// As above, for q = normal(0, 1) and a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         of((0.0, 1.0), Scale::Identity, draws, |z| {
             -0.5 * ((z - mean) / sd).powi(2) - sd.ln()

@@ -1,11 +1,12 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
-//! Stages: starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a richer one if
-//! the first one's importance weights have too heavy a tail, or move a mean or a spread. With a hundred coordinates or
-//! more and few global parameters, that family is first the conditionally structured Gaussian. It usually takes less
-//! time than others and is the best start for a refinement, unless it ends far from the posterior. A family is fitted
-//! by the methods of its [plan](Method::plan), each of which takes over when the previous one gives up. All stages are
-//! steps of one [`Algorithm`], so budgets, traces and checkpoints apply across stages.
+//! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a
+//! richer family if the importance weights of the first have too heavy a tail, or move a mean or a spread. From a
+//! hundred coordinates on, if there are few global parameters, the first richer family is the conditionally structured
+//! Gaussian. It usually takes less time than other families and is the best start for a refinement, unless it ends far
+//! from the posterior. A family is fitted by the methods of its [plan](Method::plan), each of which takes over when the
+//! previous one gives up. All stages are steps of one [`Algorithm`], so budgets, traces and checkpoints apply across
+//! stages.
 //!
 //! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
 //! sample of the records if there are many; see [`Prepared`].
@@ -39,7 +40,7 @@ const FULL_RANK_LIMIT: usize = 400;
 const SPARSE_FROM: usize = 100;
 
 /// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
-/// Below this dimension, starts cost seconds at most and find modes that a single start misses.
+/// Below this dimension, several starts cost seconds at most and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
 /// Largest number of entries of the sparse factor per coordinate.
@@ -75,25 +76,25 @@ pub struct FamilyResult {
     pub kind: FamilyKind,
     /// Its parameters.
     pub omega: Vec<f64>,
-    /// How its optimisation ended; `None` when the run was stopped in the middle.
+    /// The status at the end of its optimisation; `None` if the run was stopped in between.
     pub status: Option<Status>,
     /// Its evaluation on fresh draws.
     pub evaluation: Evaluation,
-    /// The gain that a second-order polish still found, for stochastic methods.
+    /// The gain of a second-order polish, for stochastic methods.
     pub polish: Option<Estimate>,
     /// Number of coordinates.
     pub dim: usize,
     /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// A coordinate, standardised by the approximation, that has more variance beyond the reach of the draws than is
-    /// allowed, and its ratio of variances.
+    /// A coordinate, standardised by the approximation, with more than the allowed variance beyond the reach of the
+    /// draws, and its ratio of variances.
     pub beyond: Option<(usize, f64)>,
 }
 
 /// The result of the driver.
 #[derive(Clone, Debug)]
 pub struct DriverOutput {
-    /// The families in the order fitted.
+    /// The families in the order of their fits.
     pub results: Vec<FamilyResult>,
     /// The starts.
     pub starts: Vec<StartOutcome>,
@@ -159,12 +160,12 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     /// Whether the run begins with the conditionally structured Gaussian and without starts; see
     /// [`begins_conditional`].
     conditional: bool,
-    /// The algorithm of the present stage, by family and name of the stage.
+    /// The algorithm of the current stage, by family and name of the stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// A fit of `density`. Its `records` are prepared if the method needs them.
+    /// A fit of `density`. It prepares `records` if the method needs them.
     pub fn new(
         density: &'a D,
         records: Option<&'a Prepared<'a>>,
@@ -182,7 +183,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the first method can begin.
+    /// Checks that the first method can begin.
     ///
     /// # Errors
     /// Fails if its settings do not suit the density.
@@ -210,7 +211,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The family that the run begins with.
+    /// The first family of the run.
     fn opening_kind(&self) -> FamilyKind {
         match self.conditional {
             true => FamilyKind::Conditional,
@@ -250,7 +251,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// ω of `kind` that corresponds to `omega` of another kind, and the evaluations it took.
+    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations.
     fn enrich(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
         let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
@@ -302,7 +303,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// The algorithm of the present stage, recreated after a resume.
+    /// The algorithm of the current stage, recreated after a resume.
     fn engage(&mut self, stage: &Stage, kind: FamilyKind) -> Result<&mut Engaged<'a>, FitError> {
         let name = stage.name();
         if !matches!(self.engaged, Some((k, n, _)) if (k, n) == (kind, name)) {
@@ -319,7 +320,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// Evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// The evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, kind: FamilyKind) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -335,8 +336,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The richer family for the policy. There is none for one coordinate, nor for minibatches when a full covariance
-    /// is too large: at such dimensions a few factors rarely earn trust, and the fit would take twice as long.
+    /// The richer family for the policy. There is none for one coordinate, and none for minibatches if a full
+    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
+    /// as long.
     fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -359,7 +361,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             && has_few_globals(self.density)
     }
 
-    /// The family after the first one.
+    /// The family after the first.
     fn second(&self) -> Option<FamilyKind> {
         match self.bends() {
             true => Some(FamilyKind::Conditional),
@@ -367,8 +369,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether to try the richer family after a conditionally structured Gaussian that is not good enough: it found no
-    /// mode, or it is so far from the posterior that a refinement should begin elsewhere, or no refinement will follow.
+    /// Whether to try the richer family after a conditionally structured Gaussian that fails its checks. It does so if
+    /// that found no mode, if that is too far from the posterior to start a refinement, or if no refinement follows.
     fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
@@ -466,7 +468,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The best start, widened to the first family, and the evaluations that took.
+    /// The best start, converted to the first family, and the number of evaluations.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
         let (omega, calls) =
@@ -474,7 +476,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (kind, omega, calls)
     }
 
-    /// The stage after the present one, which ended with `status`: its family, method and beginning.
+    /// The stage after the current one, which ended with `status`: its family, method and starting point.
     fn next(
         &self,
         state: &mut DriverState,
@@ -539,7 +541,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.of_several_modes(state)
     }
 
-    /// The stage of the richer family, which starts at the result of the poorer one. That result is kept.
+    /// The stage of the richer family, which starts at the result of the simpler one. That result is kept.
     fn widened(
         &self,
         kind: FamilyKind,
@@ -550,7 +552,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// A family's stage, beginning at an earlier result.
+    /// The stage of a family that starts at an earlier result.
     fn begun_at(
         &self,
         kind: FamilyKind,
@@ -563,9 +565,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (kind, self.first_method(kind), omega)
     }
 
-    /// The richer family to continue with at once if the first one is so far from the posterior, at the optimum that
-    /// the starts found, that no method can make it good. Finding that optimum to a hundredth of a nat would take most
-    /// of the time of the fit.
+    /// The richer family to fit at once, if the first one is too far from the posterior at the optimum that the starts
+    /// found. A search for that optimum to 0.01 nats would take most of the time of the fit.
     fn skips_to(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> Option<FamilyKind> {
         if !self.settings.is_policy() || self.records.is_some() {
             return None;
@@ -595,7 +596,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations where starts found modes that are not a relabelling of the best.
+    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
     fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -649,7 +650,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// The usual sequence, after the shortcut found no result.
+    /// The usual sequence, if the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -679,7 +680,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         })
     }
 
-    /// Goes on to the stage after the present one, which ended with `status`.
+    /// Proceeds to the stage after the current one, which ended with `status`.
     fn advance(
         &mut self,
         state: &mut DriverState,
@@ -714,8 +715,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
 }
 
 /// Whether the policy begins with the conditionally structured Gaussian and without starts. It does so if there are
-/// many coordinates and most of them interact with few others except a handful of global parameters: a mean field says
-/// little about such models, and its starts take longest.
+/// many coordinates and most of them interact with few others except a few global parameters. A mean-field fit is
+/// uninformative for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -724,7 +725,7 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
 }
 
 /// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode, or falls
-/// back to a mean field. `None` if it has `stopped` before that is known.
+/// back to a mean field. `None` if it `stopped` before the end of the search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -787,7 +788,8 @@ fn refused(error: FitError) -> Status {
 /// nat, and may contribute most of a standard deviation.
 const OF_A_MODE: f64 = 0.1;
 
-/// The result to report: first a converged one whose draws can be used, then the one with the highest bound.
+/// The result to report: a converged result with usable draws if there is one, otherwise the one with the highest
+/// bound.
 pub fn choose(results: &[FamilyResult]) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);

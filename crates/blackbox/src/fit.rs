@@ -1,4 +1,4 @@
-//! `fit`: a density in, a judged approximation out.
+//! [`fit`] turns a density into an approximation with a verdict.
 
 use jensen_density::{ErasedDensity, LogDensity, TwiceDifferentiable};
 use jensen_run::{Control, Identity, Interrupt, Reason, Status, run_interruptibly};
@@ -18,7 +18,7 @@ use crate::starts::{Init, OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 use crate::watched::Watched;
 
-/// Names a model and its data for checkpoints: digests, or empty if nothing is stored.
+/// Identifies a model and its data in checkpoints by digests. The digests are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Digest of the model.
@@ -30,15 +30,15 @@ pub struct Subject {
 /// A finished fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Every family fitted, in order, with its own evaluation.
+    /// All fitted families in order, each with its evaluation.
     pub families: Vec<FamilyResult>,
-    /// Index of the one to use.
+    /// Index of the family to use.
     pub chosen: usize,
-    /// How the optimisation of the chosen family ended.
+    /// The status at the end of the optimisation of the chosen family.
     pub status: Status,
-    /// How the whole run ended, its refinement included.
+    /// The status at the end of the whole run, including the refinement.
     pub ended: Status,
-    /// Every start's end; empty if the method begins without them.
+    /// The result of every start; empty if the method has no starts.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
@@ -98,7 +98,7 @@ impl Fit {
     /// The approximation of one family.
     ///
     /// # Panics
-    /// Panics if the family does not exist, which is a bug of the caller.
+    /// Panics if the family does not exist, which is a bug in the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
         Approximation::new(result.kind, self.space.clone(), result.omega.clone())
@@ -130,7 +130,7 @@ impl Fit {
         self.status.is_converged()
     }
 
-    /// Other optima of comparable mass that the starts found and that are not the best one with another labelling.
+    /// Other optima of comparable mass that the starts found, except relabellings of the best.
     pub fn modes(&self) -> Vec<OtherMode> {
         let found = modes_of(&self.starts)
             .into_iter()
@@ -154,15 +154,15 @@ impl Fit {
             .collect()
     }
 
-    /// The number of modes that exchanging elements of arrays generates from the fitted one, including itself, as far
-    /// as starts have shown. All have the same mass, so one of them represents all. The log evidence of the whole
-    /// posterior is that of one mode plus the logarithm of their number.
+    /// The number of known modes that permutations of array elements generate from the fitted mode, including itself.
+    /// All have the same mass, so one of them represents all. The log evidence of the whole posterior is that of one
+    /// mode plus the logarithm of their number.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
 
-    /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts agree; or refined draws
-    /// have mixed and the starts agree.
+    /// Whether the approximation passes its checks (the optimiser converged, k̂ is within its limit, every draw has a
+    /// finite density and the starts agree), or refined draws have mixed and the starts agree.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
@@ -243,8 +243,8 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// The same, where something is computed from draws of the approximation: `reported` says whether the reported values
-/// can be computed from them, too, by their weights. If the approximation alone cannot be trusted, it is refined.
+/// As [`fit`], for callers that compute values from draws of the approximation. `reported` tells whether weighted draws
+/// also give the reported values. If the approximation alone cannot be trusted, this refines it.
 ///
 /// # Errors
 /// As [`fit`].

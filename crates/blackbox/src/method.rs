@@ -27,15 +27,15 @@ use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
 /// The input of a method.
 pub struct Beginning<'a, D: TwiceDifferentiable> {
-    /// The density, of all its data.
+    /// The density of all data.
     pub density: &'a D,
-    /// Its records, prepared for the fit, if the method [asks](MethodSettings::batch) for them.
+    /// Its records, prepared for the fit, if the method [requests](MethodSettings::batch) them.
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,
     /// The random numbers.
     pub source: NoiseSource,
-    /// Where it begins. After a resume that is the beginning of the stage, which no step depends on.
+    /// Where it begins. After a resume this is the start of the stage, on which no step depends.
     pub omega: Vec<f64>,
     /// Keeps the draws of the fit's families apart: 0 for the first.
     pub stream: u64,
@@ -74,7 +74,7 @@ pub trait MethodSettings: Copy {
     /// One sentence that names the setting, its value and its range.
     fn validate(&self) -> Result<(), String>;
 
-    /// Number of draws in `dim` coordinates whose derivatives it stores at once.
+    /// Number of draws in `dim` coordinates whose derivatives it stores together.
     fn lanes(&self, dim: usize) -> usize;
 
     /// Records of a minibatch, for methods that need exchangeable records.
@@ -82,7 +82,7 @@ pub trait MethodSettings: Copy {
         None
     }
 
-    /// Whether it can fit a family of such derivatives.
+    /// Whether it can fit a family with these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
@@ -91,7 +91,7 @@ pub trait MethodSettings: Copy {
     fn plan(&self, kind: FamilyKind) -> Vec<Method>;
 }
 
-/// The settings of a method that fits on its own.
+/// The settings of a method that needs no other method.
 pub trait Fitting: MethodSettings {
     /// The state that it carries between iterations.
     type State: MethodState + Snapshot + 'static;
@@ -105,28 +105,28 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Whether the next method of the plan should go on from where this one ended with `status`, in `dim` coordinates.
+    /// Whether the next method of the plan should continue after this one ended with `status`, in `dim` coordinates.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false
     }
 
-    /// The tolerance in nats within which a second-order polish has to confirm its convergence; `None` if its own rule
-    /// implies it.
+    /// The tolerance in nats within which a second-order polish must confirm convergence. `None` if the method's own
+    /// rule implies that.
     fn certificate(&self) -> Option<f64> {
         None
     }
 
-    /// The share of the data that one lane evaluates, for this number of records.
+    /// The share of the data that one lane evaluates, for the given number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
     }
 }
 
-/// The observable part of a method's state during a run.
+/// The visible part of a method's state during a run.
 pub trait MethodState {
-    /// The parameters that it would report at present.
+    /// The parameters of a result at the current state.
     fn omega(&self) -> &[f64];
 
     /// Evaluations so far.
@@ -145,12 +145,12 @@ impl<S: MethodState + Snapshot + Any> StoredState for S {
     }
 }
 
-/// A method that runs on one family, with a state of its own kind.
+/// A method that runs on one family, with its own type of state.
 pub trait Engine {
     /// See [`Algorithm::init`].
     ///
     /// # Errors
-    /// A status if there is no sensible initial state.
+    /// A status if there is no valid initial state.
     fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
 
     /// See [`Algorithm::step`].
@@ -204,7 +204,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Whether several starts come first.
+            /// Whether several starts precede the method.
             pub fn has_starts(&self) -> bool {
                 match self {
                     $(Self::$policy(_) => <$rules>::STARTS,)*
@@ -255,7 +255,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The algorithm; a policy begins with the first of its plan.
+            /// The algorithm. A policy begins with the first method of its plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -308,24 +308,24 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. Mean fields are fitted by TrustVI and, if its rule does not hold at the end, by Newton's method
-        /// on fixed draws from there; richer families by Newton's method on fixed draws.
+        /// The default. Fits mean fields by TrustVI and, if its stopping rule does not hold at the end, continues with
+        /// Newton's method on fixed draws. Fits richer families by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
         /// TrustVI: stochastic trust regions, after a robust start.
         Trust(TrustSettings),
-        /// TrustVI as printed, from the initial point.
+        /// TrustVI as published, from the initial point.
         PaperTrust(PaperTrustSettings),
         /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
         Hfsgvi(HfsgviSettings),
-        /// Newton rounds on fixed draws, after a robust start.
+        /// Rounds of Newton's method on fixed draws, after a robust start.
         Saa(SaaSettings),
-        /// Natural-gradient steps with second derivatives, after a robust start: families of sparse precision.
+        /// Natural-gradient steps with second derivatives, after a robust start, for families of sparse precision.
         Natural(NaturalSettings),
-        /// Nested Laplace approximations, from the initial point: local parameters given global ones.
+        /// Nested Laplace approximations, from the initial point, for local parameters given global ones.
         Nested(NestedSettings),
-        /// Moments of weighted draws, from a Gaussian's answer: mixtures.
+        /// Moments of weighted draws, from the result of a Gaussian, for mixtures.
         Moments(MomentsSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.
         Advi(AdviSettings),
@@ -335,7 +335,7 @@ methods! {
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws has its own minibatch: the same algorithm, state and name.
+        /// TrustVI in which every pair of draws has its own minibatch. Algorithm, state and name are the same.
         RecordTrust(RecordTrust),
     }
 }

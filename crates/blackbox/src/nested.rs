@@ -3,12 +3,12 @@
 //! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
 //! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
-//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given the global
-//! ones, quadrature replaces it at the points. Newton steps with differences climb to the mode of that mass. It has one even for a funnel, whose density has none. From there the method
-//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses are weights, which give the
-//! Gaussian the mean and covariance of the mass. When these no longer move, the result is the least-squares fit of the
-//! local parameters' means, log scales and regressions at the last points, on the family's features. Only the points
-//! are random, and their first two moments are exact.
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given the
+//! global ones, quadrature replaces it at the points. Newton steps with differences climb to the mode of that mass. The mass has a mode even for a funnel, whose density has none. From there the method
+//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses serve as weights, which
+//! give the Gaussian the mean and covariance of the mass. When mean and covariance no longer change, a least-squares
+//! fit of the local parameters' means, log scales and regressions at the last points on the family's features gives the
+//! result. Only the points are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
@@ -27,7 +27,7 @@ use crate::reduce::{axpy, dot};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// Predicted gain in nats at which the mode of the global parameters is found.
+    /// Predicted gain in nats at which the search for the mode of the global parameters ends.
     pub tolerance: f64,
     /// Number of points of the global parameters per iteration.
     pub points: usize,
@@ -125,7 +125,7 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// The present global parameters, and the local parameters' mode there.
+    /// The current global parameters, and the local parameters' mode there.
     globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.
@@ -362,7 +362,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The global parameters' Gaussian with the moments of the weighted points, those of a Gaussian being known; how far the mean moves, in standard deviations.
+    /// The Gaussian of the global parameters with the moments of the weighted points, less the errors that the points make
+    /// of a Gaussian, and the distance that the mean moves, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
@@ -389,8 +390,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω with the local parameters' weights by least squares at the points, whose coordinates refer to the Gaussian
-    /// `before`, for global parameters of the Gaussian (`globals`, `factor`).
+    /// ω for global parameters with the Gaussian (`globals`, `factor`). Least squares at the points, whose coordinates
+    /// refer to the Gaussian `before`, gives the weights of the local parameters.
     fn fitted(
         &self,
         before: &NestedState,

@@ -26,8 +26,8 @@ pub struct AutoSettings {
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both, except TrustVI's limit on iterations: on slow fits Newton's method on fixed draws is
-    /// faster.
+    /// The defaults of both, except for a lower limit on TrustVI's iterations, because Newton's method on fixed draws
+    /// is faster on slow fits.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -55,10 +55,10 @@ impl MethodSettings for AutoSettings {
         true
     }
 
-    /// Mean fields are fitted by TrustVI and, if its rule does not hold at the end, as for funnels and kinks, by
-    /// Newton's method on fixed draws; sparse precisions by natural gradients; conditionally structured Gaussians by
-    /// nested Laplace approximations; mixtures by the moments of weighted draws; flows by stochastic gradients of many
-    /// draws; other richer families by Newton's method on fixed draws.
+    /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
+    /// for funnels and kinks, Newton's method on fixed draws; sparse precisions use natural gradients; conditionally
+    /// structured Gaussians use nested Laplace approximations; mixtures use the moments of weighted draws; flows use
+    /// stochastic gradients of many draws; other richer families use Newton's method on fixed draws.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = self.saa.plan(kind);
         match kind {
@@ -81,10 +81,10 @@ impl MethodSettings for AutoSettings {
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
-    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse,
-    /// full-rank (up to 400 dimensions) or low-rank, started from it; when that is no good either, from 100 dimensions
-    /// on local parameters given global ones; where starts find other modes that are not a relabelling, a mixture (up
-    /// to 64 dimensions). All are reported.
+    /// ([`begins_conditional`](crate::begins_conditional)). Otherwise a mean field comes first. If its k̂ is too large,
+    /// a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian follows, started from it. If that also fails its
+    /// checks, the conditionally structured Gaussian follows for models with at least 100 dimensions. If starts find
+    /// other modes that are not relabellings, a mixture follows (up to 64 dimensions). All are reported.
     Auto,
     /// This one.
     Only(FamilyKind),
@@ -107,17 +107,17 @@ pub struct Settings {
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many while k̂ is in doubt.
+    /// Number of fresh draws for the final bound and k̂. It grows to 8 or 32 times this number while k̂ is uncertain.
     pub evaluation_draws: usize,
     /// Largest number of bytes of a method's tables of records. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
     /// For each coordinate, the number of the array that it belongs to; empty if unknown, and then all may belong to
-    /// one. Modes in which elements of arrays have changed places are one answer.
+    /// one. Modes that differ by a permutation of array elements count as one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
-    /// The relation of each coordinate to its reported value; identity by default. The moments of the values must be
-    /// right, too.
+    /// The relation of each coordinate to its reported value; identity by default. The moments of these values must
+    /// also be right.
     #[serde(skip)]
     pub scales: Vec<Scale>,
 }
@@ -145,8 +145,8 @@ impl Settings {
         self.refine.when != RefineWhen::Never
     }
 
-    /// Whether method and family are the policy's choice. A requested method or family is reported as it is, neither
-    /// refined nor weighted.
+    /// Whether the policy chooses method and family. A fit with a requested method or family is reported without
+    /// refinement or weights.
     pub fn is_policy(&self) -> bool {
         matches!(self.method, Method::Auto(_)) && self.family == FamilyChoice::Auto
     }

@@ -1,9 +1,10 @@
-//! Integration over hyperparameters: their posterior around its mode, and fits at the points of the integration rule.
+//! Integration over hyperparameters: explores their posterior around its mode and fits at the points of the integration
+//! rule.
 //!
 //! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and
-//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two
-//! hyperparameters are taken on the grid of whole z where h has fallen by less than a few nats; three to eight at the
-//! points of a central composite design, stretched along each axis and direction as far as h falls slowly (Rue, Martino
+//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. One or
+//! two hyperparameters use the grid of integer z at which h has fallen by less than a few nats. Three to eight use the
+//! points of a central composite design, stretched along each axis and direction in which h falls slowly (Rue, Martino
 //! and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a
 //! mixture over the points.
 
@@ -45,8 +46,8 @@ const FARTHEST: usize = 3;
 /// Curvature below which a direction is treated as flat: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Approximate number of fits for the posterior of this number of hyperparameters: at the integer coordinates at which
-/// a normal distribution is within the grid, or at those of a design.
+/// Approximate number of fits for the posterior of the given number of hyperparameters: the number of grid points for a
+/// normal distribution, or of points of the design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -93,7 +94,7 @@ pub struct Integrated {
 pub enum Kept {
     /// There are too many.
     Many(usize),
-    /// The time was over, or the run was cancelled.
+    /// The time was up, or the run was cancelled.
     Stopped,
 }
 
@@ -125,7 +126,7 @@ struct Visited {
     log_weight: f64,
 }
 
-/// Explores the posterior of hyperparameters around the mode found with their priors.
+/// Explores the posterior of the hyperparameters around its mode.
 ///
 /// # Errors
 /// The errors of [`fit`](crate::fit) at the mode.

@@ -45,45 +45,28 @@ impl WeightedNodes {
         }
     }
 
-    /// From the log posterior at integer coordinates, one or two, and the log prior at any: by splines through their
-    /// difference, or the points themselves if they are too few. Far from the grid the prior has the tails.
+    /// From the log posterior at integer coordinates, one or two, and the log prior at any: by splines through the former,
+    /// or the points themselves if they are too few. Beyond the grid the log posterior is the smaller of its straight
+    /// continuation and of that of the likelihood, with the prior as it is: a prior may fall faster than a line.
     pub(crate) fn of_grid(
         values: &BTreeMap<Vec<i32>, f64>,
         log_prior: impl Fn(&[f64]) -> f64,
     ) -> Self {
-        let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        let posterior = values;
         let coordinates =
             |node: &Vec<i32>| -> Vec<f64> { node.iter().map(|z| f64::from(*z)).collect() };
-        let values: BTreeMap<Vec<i32>, f64> = posterior
-            .iter()
+        let alone = (values.iter())
             .map(|(node, log)| (node.clone(), log - log_prior(&coordinates(node))))
             .collect();
-        let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
-        let dimensions = values.keys().next().map_or(0, Vec::len);
-        let all: Option<Vec<(Vec<f64>, f64)>> = match dimensions {
-            1 => {
-                let line: Vec<_> = values.iter().map(|(node, log)| (node[0], *log)).collect();
-                spline(&line).map(|curve| ends(0).map(|z| (vec![z], curve.at(z)[0])).collect())
-            }
-            2 => plane(&values).map(|plane| {
-                let second: Vec<f64> = ends(1).collect();
-                ends(0)
-                    .flat_map(|z| {
-                        let column = plane.column(z);
-                        let at = |w: &f64| column.as_ref().map(|c| (vec![z, *w], c.at(*w)));
-                        second.iter().filter_map(at).collect::<Vec<_>>()
-                    })
-                    .collect()
-            }),
-            _ => None,
-        };
-        let Some(all) = all else {
+        let (Some(posterior), Some(likelihood)) = (surface(values), surface(&alone)) else {
             let logs: Vec<f64> = values.values().copied().collect();
-            let whole = |node: &Vec<i32>| node.iter().map(|z| f64::from(*z)).collect();
-            return Self::new(values.keys().map(whole).collect(), &logs, 1.0);
+            return Self::new(values.keys().map(coordinates).collect(), &logs, 1.0);
         };
-        let (nodes, logs): (Vec<_>, Vec<_>) = (all.into_iter())
+        let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (nodes, logs): (Vec<_>, Vec<_>) = (posterior.into_iter().zip(likelihood))
+            .map(|((z, log), (_, alone))| {
+                let log = log.min(alone + log_prior(&z));
+                (z, log)
+            })
             .filter(|(_, log)| *log > top - DEEP)
             .unzip();
         Self::new(nodes, &logs, FINE)
@@ -163,21 +146,41 @@ struct Plane {
     rows: Vec<(i32, Slice)>,
 }
 
-/// The plane through these values; `None` if there are no three rows of three.
-fn plane(values: &BTreeMap<Vec<i32>, f64>) -> Option<Plane> {
-    let mut rows: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
-    for (node, log) in values {
-        rows.entry(node[1]).or_default().push((node[0], *log));
+/// A function at fine coordinates, by splines through its values at whole ones; `None` if they are too few.
+fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
+    let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
+    let dimensions = values.keys().next().map_or(0, Vec::len);
+    if dimensions == 1 {
+        let line: Vec<_> = values.iter().map(|(node, log)| (node[0], *log)).collect();
+        let curve = Slice::new(&line)?;
+        return Some(ends(0).map(|z| (vec![z], curve.at(z))).collect());
     }
-    let rows: Vec<(i32, Slice)> = rows
-        .into_iter()
-        .filter_map(|(z, row)| Some((z, Slice::new(&row)?)))
-        .collect();
-    let plane = Plane { rows };
-    plane.column(0.0).is_some().then_some(plane)
+    let plane = Plane::new(values)?;
+    let mut all = Vec::new();
+    for z in ends(0) {
+        let column = plane.column(z)?;
+        all.extend(ends(1).map(|w| (vec![z, w], column.at(w))));
+    }
+    Some(all)
 }
 
 impl Plane {
+    /// Through these values; `None` if there are no three rows of three.
+    fn new(values: &BTreeMap<Vec<i32>, f64>) -> Option<Self> {
+        let mut rows: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
+        for (node, log) in values {
+            let [first, second] = node.as_slice() else {
+                return None;
+            };
+            rows.entry(*second).or_default().push((*first, *log));
+        }
+        let rows: Vec<(i32, Slice)> = rows
+            .into_iter()
+            .filter_map(|(z, row)| Some((z, Slice::new(&row)?)))
+            .collect();
+        Some(Self { rows })
+    }
+
     /// Its values at one first coordinate, as a function of the second.
     fn column(&self, z: f64) -> Option<Slice> {
         let points: Vec<(i32, f64)> = self.rows.iter().map(|(w, row)| (*w, row.at(z))).collect();
@@ -323,8 +326,8 @@ impl Marginal {
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %, because a precision, for
-    /// example, may have neither beyond.
+    /// Mean and standard deviation of the middle 99.9 % on the natural scale. Outside that range a precision, for
+    /// example, may have neither.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();
@@ -346,7 +349,7 @@ impl Marginal {
     }
 }
 
-/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by halving.
+/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by bisection.
 pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let reach = jensen_math::special::inv_phi(p);

@@ -1,21 +1,22 @@
 //! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
 //! each entry of the local parameters' factor).
 //!
-//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and
-//! of series have; they get any covariance, `z_h = μ + A x`. Given the global parameters, the local parameters are
-//! Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with importance
-//! weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of elimination up,
+//! Global parameters are the coordinates with many second-order neighbours, such as the scales and locations of
+//! hierarchies and series. They have a full covariance, `z_h = μ + A x`. Given the global parameters, the local
+//! parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with
+//! importance weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of
+//! elimination up,
 //!
 //! ```text
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
 //! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
-//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1,
-//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel into
-//! its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s replaces h,
-//! because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that far out in a
-//! long tail of a global parameter the local parameters stay as they were at its beginning.
+//! derivative. Means, logarithms of scales and regressions are weighted sums of features of x: 1,
+//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a
+//! funnel into its neck; and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
+//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so in
+//! the long tail of a global parameter the distribution of the local parameters stays constant.
 //!
 //! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
 
@@ -59,7 +60,7 @@ struct Pass {
     scale: Vec<LaneRow>,
 }
 
-/// The same of many lanes, without their noise, in memory that lasts from one use to the next.
+/// Passes of many lanes, without their noise, in reused memory.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
@@ -106,8 +107,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density on this space has global parameters, at most as many as this family takes, and given them a
-    /// factor with at most this number of nonzeros.
+    /// Whether a density on this space has global parameters, no more than this family supports, and given these a
+    /// factor with at most the given number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -183,7 +184,7 @@ impl Conditional {
         omega
     }
 
-    /// Nonzero of an element of A.
+    /// Index of the nonzero of an element of A.
     fn element(&self, i: usize, k: usize) -> usize {
         self.globals.len() + i * (i + 1) / 2 + k
     }
@@ -233,7 +234,7 @@ impl Conditional {
         each.collect()
     }
 
-    /// Rows of a block of lanes; missing lanes at the end are zero.
+    /// Rows of a block of lanes. Missing lanes at the end are zero.
     fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<LaneRow> {
         let width = WIDTH.min(rows.lanes() - first);
         let row = |i| {
@@ -247,7 +248,7 @@ impl Conditional {
         which.map(row).collect()
     }
 
-    /// Works on blocks of lanes, over threads.
+    /// Processes blocks of lanes in parallel.
     fn blocks<T: Send>(lanes: usize, work: impl Fn(usize) -> T + Sync) -> Vec<(usize, T)> {
         let firsts: Vec<usize> = (0..lanes).step_by(WIDTH).collect();
         let each = firsts.into_par_iter().map(|first| (first, work(first)));
@@ -287,7 +288,7 @@ impl Conditional {
         pass
     }
 
-    /// A block's draws, and the way there.
+    /// The draws of a block, with intermediate results.
     fn go(&self, omega: &[f64], noise: Rows<'_>, pass: &mut Pass, z: &mut RowsMut<'_>) {
         let (k, n) = (self.globals.len(), self.locals.len());
         pass.x.clear();
@@ -449,7 +450,7 @@ impl Conditional {
         }
     }
 
-    /// Adjoints of the rows of weights of nonzeros, of a gradient by the draws.
+    /// Adjoints of the rows of weights of the nonzeros, from a gradient with respect to the draws.
     fn adjoints(
         &self,
         values: &[LaneRow],
@@ -856,7 +857,7 @@ impl Family for Conditional {
 }
 
 impl Conditional {
-    /// How the nonzeros' adjoints change in a direction, at a fixed gradient.
+    /// The directional derivative of the nonzeros' adjoints at a fixed gradient.
     fn turned_adjoints(
         &self,
         values: &[LaneRow],

@@ -1,4 +1,4 @@
-//! Building blocks of local parameters given global ones: the choice of global parameters, the features of their
+//! Building blocks for local parameters given global ones: the choice of global parameters, the features of their
 //! values, and sums of features over blocks of lanes.
 
 use jensen_density::{Lanes, LanesMut, Pattern};
@@ -118,7 +118,7 @@ impl<'a> RowsMut<'a> {
 /// Row numbers of the local parameters in a matrix, in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
-    /// One after another from a row on.
+    /// Consecutive indices that begin at a row.
     From(usize),
     /// At these rows.
     At(&'a [usize]),
@@ -538,7 +538,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Nodes for this number of standard normals, with weights that add up to 1.
+/// Nodes for the given number of standard normals, with weights that add up to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);

@@ -31,15 +31,15 @@ pub struct MinibatchSettings {
     pub batch: usize,
     /// Draws an iteration.
     pub draws: usize,
-    /// Epochs with the naive estimator before an estimator with a table takes over. The table is filled in the last of
-    /// them. At least 1.
+    /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
+    /// table. At least 1.
     pub warm_up: u64,
-    /// Iterations between two anchors of `joint-svrg`; an epoch when `None`.
+    /// Iterations between two anchors of `joint-svrg`. `None` means an epoch.
     pub refresh: Option<u64>,
-    /// When to compare the average of the iterates with the best so far, and perhaps to stop.
+    /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
     pub judge: Option<Judge>,
-    /// Whether and how to trace the variance of gradients: that of every estimator that suits the records, each with a
-    /// table of its own along the same iterates. Tables cost an evaluation per iteration and memory; neither counts as
+    /// Whether and how to trace the variance of gradients, for every estimator that suits the records. Each has its own
+    /// table along the same iterates. Each table costs memory and an evaluation per iteration, which does not count as
     /// oracle calls.
     pub variance: Option<VarianceSettings>,
     /// Largest number of bytes for table, optimiser and scratch memory.
@@ -49,8 +49,8 @@ pub struct MinibatchSettings {
 /// The stopping rule: segments of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a segment; by default the fewest whole epochs of at least 500 iterations that cost no less than
-    /// judging them.
+    /// Iterations of a segment; the default is the smallest number of whole epochs that has at least 500 iterations and
+    /// costs at least as much as judging them.
     pub window: Option<u64>,
     /// Draws of a comparison, each over all records.
     pub draws: usize,
@@ -88,7 +88,7 @@ impl Default for MinibatchSettings {
 }
 
 impl MinibatchSettings {
-    /// The usual settings with minibatches of `batch` records.
+    /// The default settings with minibatches of `batch` records.
     pub fn of(batch: usize) -> Self {
         Self {
             batch,
@@ -157,12 +157,12 @@ const STILL: u64 = 3;
 /// Certificates that may fail before the run is given up.
 const PATIENCE: u64 = 4;
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 ///
 /// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both functions of (seed,
-/// t). An iteration with a non-finite gradient is skipped and counted.
+/// t). It skips and counts an iteration with a non-finite gradient.
 ///
-/// With a [`Judge`], the average of a segment's iterates is compared with the best so far. A segment that gains no more
+/// With a [`Judge`], it compares the average of a segment's iterates with the best so far. A segment that gains no more
 /// than the tolerance halves the step size. After three such segments in a row, a second-order polish on all records
 /// estimates the remaining gain, if requested, and the fit has converged only if that gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
@@ -174,7 +174,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Estimators whose variance is traced beside the fit's own; all of them have tables.
+    /// Estimators whose variance is traced in addition to the estimator of the fit; all of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
@@ -204,7 +204,7 @@ pub struct MinibatchState {
     failed: u64,
     /// Iterations rejected in a row.
     rejected: u64,
-    /// Whether no iteration of the present epoch was rejected.
+    /// Whether no iteration of the current epoch was rejected.
     clean: bool,
     calls: u64,
 }
@@ -241,10 +241,10 @@ impl MinibatchState {
 }
 
 impl<'a, D: RecordDensity> Minibatch<'a, D> {
-    /// A fit of `family` from `start`, with memory admitted first.
+    /// A fit of `family` from `start`, after a check of its memory.
     ///
     /// # Errors
-    /// Fails if batch, draws, warm-up or estimator do not fit the records, or the memory would exceed the limit.
+    /// Fails if batch, draws, warm-up or estimator do not suit the records, or the memory would exceed the limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -299,7 +299,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
-    /// The same with the given kernels instead of the fastest ones of this machine.
+    /// Uses the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),
@@ -307,7 +307,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         }
     }
 
-    /// The memory that was admitted.
+    /// The checked memory.
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
@@ -317,7 +317,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         &self.batches
     }
 
-    /// Whether the entries of the batch are renewed in this epoch.
+    /// Whether this epoch renews the entries of the batch.
     fn visits(&self, epoch: u64) -> bool {
         epoch + 1 >= self.settings.warm_up
     }
@@ -361,7 +361,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         }
     }
 
-    /// Renews the tables of the estimators that are watched.
+    /// Renews the tables of the traced estimators.
     fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
         let (epoch, k) = self.batches.position(iteration);
         if !self.visits(epoch) {
@@ -400,7 +400,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         judge.window.unwrap_or(epoch * epochs).max(1)
     }
 
-    /// The window is full: compare, and decide.
+    /// Compares and decides at the end of a segment.
     fn end_window(
         &mut self,
         judge: &Judge,

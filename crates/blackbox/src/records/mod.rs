@@ -1,8 +1,8 @@
 //! Variational inference on minibatches of exchangeable records.
 //!
-//! A [`RecordDensity`](jensen_density::RecordDensity) in, a Gaussian approximation out, from gradients
-//! that are noisy twice: through the minibatch and through the draw. The crate `jensen-glm` has
-//! models with hand-written kernels, and an example of a whole fit.
+//! It fits a Gaussian approximation to a [`RecordDensity`](jensen_density::RecordDensity) with gradients that
+//! have two sources of noise: the minibatch and the draw. The crate `jensen-glm` has models with hand-written
+//! kernels and an example of a complete fit.
 //!
 //! | file | subject |
 //! | --- | --- |

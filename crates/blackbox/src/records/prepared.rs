@@ -1,4 +1,4 @@
-//! The records of a density as a fit uses them.
+//! The records of a density, prepared for a fit.
 
 use jensen_density::{AllRecords, ErasedRecords, LogDensity, RecordDensity};
 
@@ -17,7 +17,7 @@ const EVALUATIONS: usize = 20_000_000;
 /// Draws of the final bound, at the least.
 const LEAST_DRAWS: usize = 64;
 
-/// A density's records, prepared for methods of minibatches.
+/// The records of a density, prepared for minibatch methods.
 pub struct Prepared<'a> {
     records: ErasedRecords<'a>,
     scouts: usize,

@@ -87,7 +87,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// The same, where coordinates have these scales.
+    /// Sets the scales of the coordinates.
     pub fn of_scales(mut self, scales: &[Scale]) -> Self {
         self.scales = scales.to_vec();
         self
@@ -97,7 +97,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Budget of gradients: twice as many if a stationary phase has nearly mixed, so that one more can finish.
+    /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that one more phase can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.settings.limit(dim, self.target.work());
@@ -114,8 +114,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether the budget of gradients is used up. A stationary phase that has mixed and was extended for imprecise
-    /// spreads is completed: its cost is an estimate, and mixed draws are not discarded because of it.
+    /// Whether the budget of gradients is used up. A mixed stationary phase that was extended for imprecise spreads may
+    /// finish, because its cost is only an estimate and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let quantities = quantities(self.target.dim());
         let stationary_phase = state.stationary_phases.last();
@@ -148,12 +148,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of a size are so much larger than leapfrog's that integrating along circles pays.
+    /// Whether steps of this size are so much larger than leapfrog's that integration along circles is worthwhile.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
 
-    /// Chooses the coordinates that are integrated along circles, for steps of this size.
+    /// Chooses the coordinates for integration along circles, for steps of this size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
         state.circles = match self.is_large(size) {
             true => nearly_normal(&state.particles),
@@ -161,15 +161,15 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         };
     }
 
-    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base lie further
-    /// out. With many coordinates this makes lengths twice as long as needed; with few, they show tails that posterior
-    /// particles do not reach for many stationary phases.
+    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density lie
+    /// further out. With many coordinates their use would double the necessary length. With few coordinates they reveal
+    /// tails that posterior particles reach only after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. `false` if a population died.
+    /// Chooses the next temperature and resamples. `false` if a population has no particles left.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -198,7 +198,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         true
     }
 
-    /// One transition at a temperature, and whether the particles go on to the next.
+    /// One transition at a temperature. Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
             return Err("a population has no particle of positive density left".to_owned());
@@ -230,7 +230,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Changes to coordinates in which the recorded particles, or the present ones without a recording, have unit
+    /// Changes to coordinates in which the recorded particles (or the current ones, without a recording) have unit
     /// variances.
     fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
@@ -281,16 +281,16 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Makes the target's map that of the state.
+    /// Sets the target's map to that of the state.
     fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }
 
-    /// Starts all chains of a population at one of its particles, so that nested R̂ can detect what they remember of
-    /// it. Populations alternate between the particle that is furthest out in some coordinate and the one with the
-    /// steepest density. Chains return from there most slowly. With random starts, most chains would begin in the
-    /// middle and agree before any has been to the end of a long arm or to another mode. A banana whose arms had 0.58
-    /// times the right sd passed, and so did two modes with half the share of the smaller one.
+    /// Starts all chains of a population at one of its particles, so that nested R̂ can detect dependence on the start.
+    /// Populations alternate between the particle that is furthest out in some coordinate and the one with the steepest
+    /// density. Chains return most slowly from such particles. With random starts, most chains would begin in the
+    /// middle and agree before any chain has reached the end of a long arm or another mode. A banana whose arms had
+    /// 0.58 times the right sd passed, and so did two modes with half the share of the smaller one.
     fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,
@@ -317,8 +317,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.particles = particles.gather(&from);
     }
 
-    /// Begins a stationary phase with this number of transitions. Keeps the draws of the previous phase at the spacing
-    /// of the new ones.
+    /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the
+    /// spacing of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;
@@ -335,8 +335,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a stationary phase. A quarter as many transitions as are recorded, at least [`SETTLE`], come
-    /// first and choose the step size.
+    /// One transition of a stationary phase. Before the recorded transitions, a quarter of their number (at least
+    /// [`SETTLE`]) choose the step size.
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(
@@ -388,7 +388,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 }
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Transforms positions to the coordinates of the approximation's own map.
+    /// Transforms positions to the coordinates of the approximation's map.
     fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
         if !shown.transport.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
@@ -439,7 +439,7 @@ impl<D: LogDensity> Refine<'_, D> {
         log_q
     }
 
-    /// The log evidence from the particles of all temperatures and the draws of the present stationary phase.
+    /// The log evidence from the particles of all temperatures and the draws of the current stationary phase.
     fn evidence(&self, state: &RefineState) -> Estimate {
         let recording = &state.recording;
         let mut ratios = log_ratios(self.target.dim(), &recording.log_p, &recording.squares);
@@ -451,7 +451,7 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// Leapfrog step size for a standard normal with this number of coordinates.
+/// Leapfrog step size for a standard normal with the given number of coordinates.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::mixing::Ensemble;
 
-/// When a fit is refined.
+/// When to refine a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// If the policy chooses method and family, the approximation alone is not trusted, and mixed draws would be.
-    /// Excluded are posteriors that look improper or have modes that chains do not connect. A method or family that the
-    /// user requested is reported without refinement.
+    /// Refine if the policy chooses method and family, the approximation alone is not trusted, and mixed draws would
+    /// be. This excludes posteriors that look improper or have modes that chains do not connect. A fit with a requested
+    /// method or family is reported without refinement.
     #[default]
     Auto,
     /// Never.
@@ -23,13 +23,13 @@ pub enum RefineWhen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RefineSettings {
-    /// When a fit is refined at all.
+    /// When to refine a fit.
     pub when: RefineWhen,
-    /// Populations and chains of each.
+    /// Number of populations, and of chains in each.
     pub ensemble: Ensemble,
-    /// Number of gradients, counted by draw, beyond which no further stationary phase begins, for up to a hundred
-    /// coordinates. With more it falls in inverse proportion, because their cost is at least proportional. Densities
-    /// that are known to be cheap get more; see [`limit`](Self::limit).
+    /// Number of gradients (one per draw) after which no further stationary phase begins, for up to a hundred
+    /// coordinates. Beyond that it is inversely proportional to the dimension, because the cost of a gradient is at
+    /// least proportional to it. Cheap densities get more; see [`limit`](Self::limit).
     pub max_gradients: u64,
 }
 
@@ -42,8 +42,8 @@ const CHEAP: u64 = 5;
 
 impl Default for RefineSettings {
     /// Eight populations of 32 chains: 256 lanes fill a call to the density. A nested R̂ of 1.01 is then as strict as
-    /// 400 effective draws by the spread of the population means; with 16 populations it requires 800, which takes half
-    /// as many transitions again on funnels. Two million gradients.
+    /// 400 effective draws by the spread of the population means; With 16 populations it is as strict as 800, which
+    /// takes 50 % more transitions on funnels. Two million gradients.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -57,7 +57,7 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    /// These settings, at another time.
+    /// These settings with another condition for refinement.
     pub fn of(when: RefineWhen) -> Self {
         Self {
             when,
@@ -65,9 +65,10 @@ impl RefineSettings {
         }
     }
 
-    /// Number of gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, given
+    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase, given
     /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, of twenty coordinates with few data a second: the latter may have five times as many.
+    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
+    /// may have five times as many.
     pub fn limit(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates takes a product with a matrix.

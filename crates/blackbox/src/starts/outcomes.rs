@@ -1,4 +1,4 @@
-//! The results of starts, and what they show of the posterior: the best one, other modes, many optima.
+//! The results of starts, and their information about the posterior: the best start, other modes, many optima.
 
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ pub struct StartOutcome {
     pub elbo: f64,
     /// Whether it reached an optimum of the shared draws.
     pub settled: bool,
-    /// Whether it began far from the origin. An optimum from such a start counts as a mode, but a failure says nothing
-    /// about the posterior.
+    /// Whether it began far from the origin. An optimum from such a start counts as a mode, but a failure gives no
+    /// information about the posterior.
     pub wide: bool,
 }
 
@@ -43,8 +43,8 @@ impl StartOutcome {
         }
     }
 
-    /// The variance that equal mass with this spread would add to the best optimum's variances, in units of these: the
-    /// largest over coordinates.
+    /// The variance that equal mass with this spread would add, relative to the best optimum's variances; the largest
+    /// over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -78,7 +78,7 @@ pub struct OtherMode {
     pub mean: Vec<f64>,
     /// The difference of the bounds in nats (about the log of the ratio of the modes' masses).
     pub below: f64,
-    /// The coordinate in which the two differ most.
+    /// The coordinate of the largest difference.
     pub coordinate: usize,
     /// The difference in units of the larger standard deviation.
     pub distance: f64,
@@ -95,7 +95,7 @@ const LIGHTEST: f64 = 7.0;
 const TELLING: f64 = 0.1;
 
 /// The other optima among converged starts that are at least four standard deviations away in some coordinate and carry
-/// at least about 1 % of the best one's mass, or 1 ‰ if they are so far out that a standard deviation would be wrong
+/// at least about 1 % of the best one's mass, or 0.1 % if they are so far out that a standard deviation would be wrong
 /// without them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
@@ -156,7 +156,7 @@ fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
 }
 
 /// The poorer optima of converged starts, one per bound, if there are at least two and no fewer than the starts that
-/// reached the best bound. In that case there may be better optima that no start reached.
+/// reached the best bound. In that case better optima that no start reached may exist.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()

@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::graph::{Graph, Lattice};
 use crate::{Dense, Sparse};
 
-/// Columns that have no other part.
+/// Columns without another role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Numeric columns: inputs of a Gaussian process that names none.
+    /// Numeric columns, the default inputs of a Gaussian process.
     pub columns: Vec<String>,
     /// Columns of words, which are not inputs.
     pub words: Vec<String>,
@@ -21,7 +21,7 @@ pub trait Source {
     /// Number of rows.
     fn rows(&self) -> usize;
 
-    /// The numbers of a column, NaN where one is missing.
+    /// The numbers of a column, with NaN for missing ones.
     ///
     /// # Errors
     /// There is no such column, or it contains words.
@@ -39,7 +39,7 @@ pub trait Source {
     /// There is no such column.
     fn holds_words(&self, column: &str) -> Result<bool, String>;
 
-    /// The inputs of a Gaussian process that names none.
+    /// The default inputs of a Gaussian process.
     fn inputs(&self) -> Inputs;
 
     /// The graph in a file.
@@ -114,7 +114,7 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// The locations of the latent variables of a part, and how rows refer to them.
+/// The locations of the latent variables of a part, and the references of rows to them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// Row i is node i.
@@ -479,9 +479,9 @@ pub struct Covariate {
     pub column: String,
     /// The level.
     pub level: Option<String>,
-    /// The value that the model calls 0.
+    /// The value that is 0 in the model.
     pub centre: f64,
-    /// The distance from there to the value that the model calls 1.
+    /// The distance from this value to the value that is 1 in the model.
     pub scale: f64,
 }
 

@@ -1,15 +1,15 @@
-//! How rows of a table read the latent variables of a prior's parts: coordinates for covariance functions, designs for
-//! concatenated variables.
+//! The mapping from rows of a table to the latent variables of a prior's parts: coordinates for covariance functions,
+//! designs for concatenated variables.
 
 use std::sync::Arc;
 
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
-/// How a part's latent variables are read from a row.
+/// The mapping from a row to the latent variables of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
-    /// Each row has one of its own, new rows new ones.
+    /// Each row has its own variable, and so has each new row.
     Own,
     /// By a node.
     At(Index),
@@ -19,7 +19,7 @@ pub enum Reader {
     Common,
     /// By coordinates.
     Inputs(Vec<Covariate>),
-    /// By the row of a matrix R with RRᵀ the covariance.
+    /// The row of a matrix R with RRᵀ the covariance.
     Given {
         /// The row.
         index: Index,

@@ -1,4 +1,4 @@
-//! From one term of a specification and its table to a part of the prior.
+//! Builds a part of the prior from one term of a specification and its table.
 
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// The variance of a factor: for a product's later ones it is 1 by default.
+    /// The variance of a factor. For later factors of a product it is 1 by default.
     fn variance(&self) -> Result<Setting, SpecError> {
         // A product has the response's unit once.
         let mut variance = match self.later_factor {
@@ -209,7 +209,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// A setting for the constructors of fields: the field receives a starting value, and later code decides which
+    /// A setting for the constructors of fields. The field receives a starting value, and later code decides which
     /// settings are free.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
@@ -322,7 +322,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Points at the column when a row finds no node.
+    /// Points the error at the column if a row has no node.
     fn check_rows(&self, index: &Index) -> Result<(), SpecError> {
         let known = self.known;
         let position = known
@@ -335,7 +335,7 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(position, m))
     }
 
-    /// The number of the first node: as given, otherwise 0 if a 0 occurs in the columns, otherwise 1.
+    /// The number of the first node: the given number, otherwise 0 if a 0 occurs in the columns, otherwise 1.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {
@@ -358,7 +358,7 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    /// Nodes numbered in the column `on=`, else one per row.
+    /// The nodes in the column `on=`, otherwise one per row.
     fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },

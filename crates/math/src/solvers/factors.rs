@@ -1,4 +1,4 @@
-//! Small complex systems of many lanes at once: rows of lanes, and for each lane its own pivots.
+//! Small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
 
 use num_complex::Complex64;
 
@@ -199,7 +199,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// Factors `shift · per · mass + a` for real matrices, as above.
+    /// Factors `shift · per · mass + a` for real matrices.
     pub fn pencil(
         &mut self,
         system: &mut dyn System,
@@ -251,7 +251,7 @@ impl Factors {
         }
     }
 
-    /// Solves with the matrices or their transposes (not conjugated), in place: real and imaginary parts of `n` rows.
+    /// Solves with the matrices or their transposes (not conjugated) in place. Real and imaginary parts have `n` rows.
     pub fn solve(&self, simd: Simd, re: &mut [f64], im: &mut [f64], transposed: bool) {
         let factors = [&self.re[..], &self.im[..], &self.pivots[..]];
         if transposed {
