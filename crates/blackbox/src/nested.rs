@@ -3,9 +3,9 @@
 //! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
 //! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
-//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are
-//! independent given the global ones, quadrature replaces it at the points. Newton steps with differences
-//! climb to the mode of that mass. The mass has a mode even for a funnel, whose density has none. From there the method
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given the
+//! global ones, quadrature replaces it at the points. Newton steps with differences climb to the mode of that mass. The
+//! mass has a mode even for a funnel, whose density has none. From there the method
 //! repeatedly draws points from the widened Gaussian of the global parameters. Their masses serve as weights, which
 //! give the Gaussian the mean and covariance of the mass. When mean and covariance no longer change, a least-squares
 //! fit of the local parameters' means, log scales and regressions at the last points on the family's features gives the
