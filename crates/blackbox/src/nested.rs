@@ -11,39 +11,22 @@
 //! are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
-use serde::{Deserialize, Serialize};
+use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 
+mod algebra;
+mod settings;
+mod stored;
+
+use self::algebra::{point, product, root_of_inverse, shares};
+pub use self::settings::NestedSettings;
 use crate::calls::Calls;
-use crate::dense::{cholesky, eigen_symmetric, solve_lower, solve_lower_transposed};
-use crate::error::{FitError, positive};
-use crate::family::{Conditional, FamilyKind};
+use crate::dense::{cholesky, eigen_symmetric, solve_lower};
+use crate::engine::MethodState;
+use crate::family::Conditional;
 use crate::locals::{Climber, LocalMode};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
-
-/// Settings of the steps.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NestedSettings {
-    /// Predicted gain in nats at which the mode of the global parameters is found.
-    pub tolerance: f64,
-    /// Number of points of the global parameters per iteration.
-    pub points: usize,
-    /// Largest number of iterations.
-    pub max_iterations: u64,
-}
-
-impl Default for NestedSettings {
-    fn default() -> Self {
-        Self {
-            tolerance: 0.01,
-            points: 128,
-            max_iterations: 60,
-        }
-    }
-}
 
 /// Fractions of a step that are tried together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
@@ -64,52 +47,6 @@ const STILL: f64 = 0.1;
 
 /// Fewest points per feature that estimate its weight.
 const DRAWS_PER_FEATURE: usize = 2;
-
-impl MethodSettings for NestedSettings {
-    const NAME: &'static str = "nested";
-    const STARTS: bool = false;
-
-    fn validate(&self) -> Result<(), String> {
-        positive([
-            ("tolerance", self.tolerance),
-            ("points", self.points as f64),
-            ("max_iterations", self.max_iterations as f64),
-        ])
-    }
-
-    fn lanes(&self, _dim: usize) -> usize {
-        self.points
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
-    }
-}
-
-impl Fitting for NestedSettings {
-    type State = NestedState;
-
-    fn begin<'a, D: TwiceDifferentiable>(
-        &self,
-        at: Beginning<'a, D>,
-    ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        if at.family.kind() != FamilyKind::Conditional {
-            return Err(FitError::Setting(format!(
-                "nested Laplace approximations are for the family `{}`, not for `{}`",
-                FamilyKind::Conditional,
-                at.family.kind()
-            )));
-        }
-        Ok(Box::new(Nested {
-            density: at.density,
-            family: Conditional::new(at.family.space()),
-            source: at.source,
-            settings: *self,
-            start: at.omega,
-            stream: at.stream,
-        }))
-    }
-}
 
 /// The algorithm; its output is ω.
 struct Nested<'a, D: TwiceDifferentiable> {
@@ -456,61 +393,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
     }
 }
 
-/// The least-squares weight of each point, from the features there.
-fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
-    let f = rows[0].len();
-    let mut gram = vec![0.0; f * f];
-    for row in &rows {
-        for (i, x) in row.iter().enumerate() {
-            axpy(*x, row, &mut gram[i * f..(i + 1) * f]);
-        }
-    }
-    (0..f).for_each(|i| gram[i * f + i] *= 1.0 + 1e-9);
-    let root = cholesky(&gram, f)?;
-    let solved = rows.into_iter().map(|mut row| {
-        solve_lower(&root, &mut row);
-        solve_lower_transposed(&root, &mut row);
-        row
-    });
-    Some(solved.collect())
-}
-
-/// `mean + A x`, A a lower triangle as a full square.
-fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
-    let k = mean.len();
-    (0..k)
-        .map(|i| mean[i] + dot(&factor[i * k..=i * k + i], &x[..=i]))
-        .collect()
-}
-
-/// `A B` of two lower triangles.
-fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
-    let mut out = vec![0.0; k * k];
-    for i in 0..k {
-        for j in 0..=i {
-            out[i * k + j] = (j..=i).map(|m| a[i * k + m] * b[m * k + j]).sum();
-        }
-    }
-    out
-}
-
-/// The lower factor of the covariance, from that of the precision.
-fn root_of_inverse(precision: &[f64], k: usize) -> Vec<f64> {
-    let mut covariance = vec![0.0; k * k];
-    for i in 0..k {
-        let mut unit = vec![0.0; k];
-        unit[i] = 1.0;
-        solve_lower(precision, &mut unit);
-        solve_lower_transposed(precision, &mut unit);
-        covariance[i * k..(i + 1) * k].copy_from_slice(&unit);
-    }
-    cholesky(&covariance, k).unwrap_or_else(|| {
-        let mut diagonal = vec![0.0; k * k];
-        (0..k).for_each(|i| diagonal[i * k + i] = covariance[i * k + i].max(0.0).sqrt());
-        diagonal
-    })
-}
-
 impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
     type State = NestedState;
     type Output = Vec<f64>;
@@ -577,31 +459,5 @@ impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
 
     fn output(&mut self, state: &NestedState) -> Vec<f64> {
         state.omega.clone()
-    }
-}
-
-impl Snapshot for NestedState {
-    fn save(&self) -> Archive {
-        let mut archive = Archive::new();
-        archive.put("omega", &self.omega);
-        archive.put("globals", &self.globals);
-        archive.put("locals", &self.locals);
-        archive.put("differences", &self.differences);
-        archive.put("factor", &self.factor);
-        archive.set("rounds", self.rounds);
-        archive.set("calls", self.calls);
-        archive
-    }
-
-    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        Ok(Self {
-            omega: archive.vec("omega")?,
-            globals: archive.vec("globals")?,
-            locals: archive.vec("locals")?,
-            differences: archive.vec("differences")?,
-            factor: archive.vec("factor")?,
-            rounds: archive.get("rounds")?,
-            calls: archive.get("calls")?,
-        })
     }
 }

@@ -4,7 +4,7 @@
 //! [`fit`](crate::fit) as any other: by methods of minibatches, or of all records at once.
 //!
 //! ```
-//! use jensen::blackbox::records::MinibatchSettings;
+//! use jensen::blackbox::minibatches::MinibatchSettings;
 //! use jensen::exchangeable;
 //! use jensen::prelude::*;
 //!

@@ -157,12 +157,6 @@ impl Snapshot for RefineState {
         archive.put("ladder", &ladder);
         let stationary_phases: Vec<f64> = self.stationary_phases.iter().flat_map(numbers).collect();
         archive.put("phases", &stationary_phases);
-        let drifts: Vec<f64> = self
-            .stationary_phases
-            .iter()
-            .map(|r| r.mixing.drift)
-            .collect();
-        archive.put("phases.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
         archive.put("converged_from", &self.converged_from.concat());
@@ -201,19 +195,13 @@ impl Snapshot for RefineState {
             acceptance: r[2],
             moves: r[3] as usize,
         };
-        let mut stationary_phases: Vec<StationaryPhase> = archive
+        let stationary_phases: Vec<StationaryPhase> = archive
             .vec("phases")?
             .chunks_exact(NUMBERS)
             .map(stationary_phase)
             .collect();
-        for (stationary_phase, drift) in stationary_phases
-            .iter_mut()
-            .zip(archive.vec("phases.drift")?)
-        {
-            stationary_phase.mixing.drift = drift;
-        }
         let (every, kept) = archive.get("every")?;
-        let ratios = archive.vec("temperatures.ratios")?;
+        let ratios = archive.vec("sheets.ratios")?;
         let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
         let betas = archive.vec("temperatures.beta")?.into_iter();
         let ratio_sets = betas
@@ -255,19 +243,18 @@ impl Snapshot for RefineState {
             stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
-            converged_from: archive
-                .vec("converged_from")?
+            converged_from: (archive.vec("home")?)
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
-            tails_probed: archive.get("tails_probed")?,
+            tails_probed: archive.get("looked_out")?,
             failure: archive.get("failure")?,
         })
     }
 }
 
 /// Numbers of a stationary phase.
-const NUMBERS: usize = 9;
+const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
     let mixing = stationary_phase.mixing;
@@ -279,6 +266,7 @@ fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
         mixing.rhat,
         mixing.ess,
         mixing.sd,
+        mixing.drift,
         stationary_phase.log_evidence.mean,
         stationary_phase.log_evidence.standard_error,
     ]
@@ -294,11 +282,11 @@ fn stationary_phase(numbers: &[f64]) -> StationaryPhase {
             rhat: numbers[4],
             ess: numbers[5],
             sd: numbers[6],
-            drift: 0.0,
+            drift: numbers[7],
         },
         log_evidence: Estimate {
-            mean: numbers[7],
-            standard_error: numbers[8],
+            mean: numbers[8],
+            standard_error: numbers[9],
         },
     }
 }
