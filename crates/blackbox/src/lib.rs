@@ -125,7 +125,7 @@ pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
 pub use records::Subsampled;
 pub use refine::{
     Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen, Refined,
-    RefinedDraws, StationaryPhase, TemperatureStep,
+    RefinedDraws, StationaryPhase, TemperatureStep, Unreached,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{FamilyChoice, Settings};

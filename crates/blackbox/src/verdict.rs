@@ -11,7 +11,7 @@ use crate::family::FamilyKind;
 use crate::fit::Fit;
 use crate::policy::Policy;
 use crate::reduce::dot;
-use crate::refine::Refined;
+use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
 /// For a bound of larger size, differences have fewer than three correct decimals.
@@ -267,16 +267,20 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
 
 /// Objections that no weight of the approximation's own draws can show.
 fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
-    result.beyond.map(|(coordinate, share)| {
-        Reason::new(
-            format!(
-                "{share:.1} times the variance that the {} approximation has in coordinate {} lies beyond the reach of its draws: a \
-                 slab, a long tail or another mode",
+    result.beyond.map(|Unreached { coordinate, share }| {
+        let text = match coordinate {
+            Some(coordinate) => format!(
+                "the {} approximation lacks {share:.1} times its own variance in coordinate {}, far beyond its draws: a slab, a long \
+                 tail or another mode",
                 result.kind,
                 coordinate + 1
             ),
-            "Refine it (`--refine always`), or reparameterise.",
-        )
+            None => format!(
+                "the {} approximation lacks {share:.1} times its own mass between its draws: a spike",
+                result.kind
+            ),
+        };
+        Reason::new(text, "Refine it (`--refine always`), or reparameterise.")
     })
 }
 

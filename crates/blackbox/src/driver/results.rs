@@ -12,7 +12,7 @@ use crate::family::{FamilyKind, Space};
 use crate::method::Method;
 use crate::oracle::{Estimate, Oracle};
 use crate::policy::Policy;
-use crate::refine::beyond;
+use crate::refine::{Unreached, beyond};
 use crate::settings::Settings;
 use crate::tail_decay::flat_coordinate;
 
@@ -39,9 +39,9 @@ pub struct FamilyResult {
     pub dim: usize,
     /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// A coordinate, standardised by the approximation, that has more variance beyond the reach of the draws than is
-    /// allowed, and its ratio of variances.
-    pub beyond: Option<(usize, f64)>,
+    /// Variance or mass beyond the reach of the draws, in coordinates standardised by the approximation, if it is more than
+    /// the policy allows.
+    pub beyond: Option<Unreached>,
 }
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {

@@ -1,19 +1,25 @@
-//! What lies beyond the reach of draws: the second moments that the posterior has far from where they are.
+//! Mass that draws do not reach: the second moments that the posterior has far from the draws, and spikes in their middle.
 //!
-//! Draws tell nothing of points that they do not come to, and neither do their importance weights, their R̂ or their effective
-//! number: a slab a thousand times as wide as the spike that was fitted may have most of the variance with a thousandth of the
-//! mass. So points are drawn as [leaps](super::leaps) are, uniformly over the logarithm of the distance, of all coordinates
-//! together, or of one alone with the others from a standard normal. The density b of this mixture is known, and the mean of
-//! `x² p / (Z b)` over points where b is larger than the standard normal is an unbiased estimate of the second moment that the
-//! posterior has there. An approximation is compared with it before it is trusted ([`beyond`]), and so are refined draws once
-//! they have mixed ([`unanswered`]).
+//! Draws reveal nothing of points that they do not reach, and neither do their importance weights, their R̂ or their ESS: a
+//! slab a thousand times as wide as the fitted spike may have most of the variance with a thousandth of the mass, and a spike
+//! a millionth as wide as the fitted slab may have most of the mass. So points are drawn as [leaps](super::leaps) are,
+//! uniformly over the logarithm of the distance, for all coordinates together or for one alone with the others from a
+//! standard normal. The density b of this mixture is known. Over the points with b larger than the standard normal, the
+//! means of `p / (Z b)` and of `x² p / (Z b)` are unbiased estimates of the mass and the second moment that the posterior has
+//! there. An approximation is compared with them before it is trusted ([`beyond`]), and so are refined draws once they have
+//! mixed ([`unanswered`]).
+//!
+//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5): every
+//! point alone is uniform, and n points leave no gap wider than 2.7/n of the range, so that no slab falls between them by
+//! chance.
 
 use std::f64::consts::{LN_2, TAU};
 
 use jensen_density::{Lanes, LogDensity};
 use jensen_math::special::log_sum_exp_slice;
+use serde::{Deserialize, Serialize};
 
-use super::leaps::{Distances, log_density, range_of};
+use super::leaps::{Distances, RANGE, log_density, range_of};
 use super::map::Map;
 use super::tail_probes::CHAINS;
 use crate::approximation::Approximation;
@@ -21,23 +27,31 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
-/// Points at which the posterior is looked at beyond an approximation. Of them some tens meet a slab in all of up to twenty coordinates.
+/// Number of points at which the posterior is evaluated before an approximation is trusted: in one of twenty coordinates,
+/// distances a factor of four apart.
 const LOOKS: usize = 1024;
 
-/// The same beyond refined draws, which have taken a hundred times as many gradients: a slab in one of twenty coordinates is then
-/// met by ten points.
+/// The same for refined draws, which have taken a hundred times as many gradients: in one of twenty coordinates, ten
+/// distances for each factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Fewer points where they would be more than so many numbers, a tenth of a second's work; those of one call to the density; and
-/// those where nothing is known of what an evaluation takes, so that a solver is asked no more than for a starting point.
+/// Largest number of values of these points, a tenth of a second's work; the points of one call to the density; and the
+/// number of points if the cost of an evaluation is unknown, as many evaluations as a solver makes for one start.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 const UNKNOWN: usize = 256;
 
-/// Shells of distances from the middle in one coordinate, each twice as wide as the one before; the first begins at one standard
-/// deviation, and those of the furthest looks are counted with the last. Within a shell squares differ by a factor of four at
-/// most, so that what a few looks say of the mass they say of the variance.
-const SHELLS: usize = 28;
+/// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. Between the two lie
+/// all spikes of a millionth of a slab, and all slabs.
+const FURTHEST: f64 = RANGE.1;
+
+/// Shells of distances from the middle in one coordinate, each twice as wide as the one before, as many within one standard
+/// deviation as beyond it; the innermost and outermost shells have no end. Within a shell, squares differ by a factor of
+/// four at most, so a comparison of masses is one of variances.
+const SHELLS: usize = 56;
+
+/// Inverse of the golden ratio, the step of the sequence of distances.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// Tail index from which on a variance is infinite, so that none is told.
 const NO_VARIANCE: f64 = 0.5;
@@ -45,12 +59,12 @@ const NO_VARIANCE: f64 = 0.5;
 /// Distances of points to look at.
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     Distances {
-        range: (0.0, range_of(density).1),
+        range: (-FURTHEST, range_of(density).1),
         edges: &[],
     }
 }
 
-/// Points to look at, at most `most` of them.
+/// The number of points, at most `most`.
 fn count<D: LogDensity>(density: &D, most: usize) -> usize {
     let affordable = match density.work() {
         Some(_) => NUMBERS / density.dim(),
@@ -59,7 +73,8 @@ fn count<D: LogDensity>(density: &D, most: usize) -> usize {
     most.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Looks at so many points; those beyond the standard normal, with `p / (Z b)` and what the normal has for p there.
+/// Evaluates the posterior at `looks` points, and passes on those where b is larger than the standard normal, with
+/// `p / (Z b)` and the same of the normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -87,41 +102,56 @@ fn look<D: LogDensity>(
     }
 }
 
-/// A coordinate of which more of the variance lies beyond what draws of an approximation reach than may, and how many times its
-/// variance; `log_z` is the log evidence by importance weights. What a few points say is enough here: a refinement follows.
+/// Mass of the posterior that the draws of an approximation do not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unreached {
+    /// The coordinate whose variance lies far out; `None` for a spike in the middle.
+    pub coordinate: Option<usize>,
+    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
+    pub share: f64,
+}
+
+/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the policy
+/// allows; `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
     log_z: f64,
     (source, policy): (NoiseSource, &Policy),
-) -> Option<(usize, f64)> {
+) -> Option<Unreached> {
     let looks = count(density, LOOKS);
-    let mut missed = vec![0.0; approximation.dim()];
+    let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
     look((density, &map), log_z, (looks, source), |point, p, q| {
+        let excess = (p - q) / looks as f64;
+        mass += excess;
         for (missed, x) in missed.iter_mut().zip(point) {
-            *missed += x * x * (p - q) / looks as f64;
+            *missed += x * x * excess;
         }
     });
-    let worst = missed.iter().copied().enumerate();
-    let worst = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (worst.1 > policy.unreached()).then_some(worst)
+    let missed = missed.into_iter().enumerate();
+    let each = missed.map(|(i, share)| (Some(i), share));
+    let (coordinate, share) = each
+        .chain([(None, mass)])
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (share > policy.unreached()).then_some(Unreached { coordinate, share })
 }
 
-/// Variance that the posterior has and refined draws have not.
+/// Mass of the posterior that refined draws do not have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// How many times that of the draws, at least.
+    /// Least ratio of its variance to that of the draws, or of its mass to all mass that the draws show.
     pub share: f64,
-    /// Points where it is, `dim × count`: as many of so many chains as the mass there asks for, [`CHAINS`] at least.
+    /// Points in it, `dim × count`: the same share of the chains as the mass has, but at least [`CHAINS`].
     pub points: Vec<f64>,
 }
 
-/// Where the posterior has more variance than draws at `x` (sets of `dim × lanes`), of which so many are effective, by a margin
-/// that chance does not explain; nothing of coordinates whose own draws show that they have none.
+/// The mass or variance that the posterior has and draws at `x` (sets of `dim × lanes`, `effective` independent draws) do not
+/// have, beyond a margin that chance explains. Variance is not compared in coordinates whose own draws show that they have
+/// none.
 ///
-/// The masses of [`SHELLS`] are compared, not second moments: those of a long tail hang on the few draws that are furthest out,
-/// whereas a shell that some draws have reached has its share of them.
+/// The masses of [`SHELLS`] are compared, not second moments: those of a long tail depend on the few draws that are furthest
+/// out, whereas each shell that some draws have reached has its share of them.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -140,47 +170,70 @@ pub(super) fn unanswered<D: LogDensity>(
     });
     let own = seen(&distances_of(density), x, dim, lanes);
     let confidence = policy.confidence_of(dim * SHELLS);
-    let missed = |i: usize| {
-        let pairs = shells[i].iter().zip(&own[i].shells);
-        let missed = pairs.map(|(shell, own)| {
-            let chance = if *own > 0.0 {
-                (own / effective).sqrt()
-            } else {
-                0.0
-            };
-            let error = shell.error(looks).hypot(chance);
-            let mass = (shell.mass - own - confidence * error).max(0.0);
-            (mass, mass * shell.square())
-        });
-        let missed = missed.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-        (i, missed.0, missed.1 / own[i].second)
-    };
     let has_variance = |i: usize| {
-        let rows = x
-            .chunks(dim * lanes)
-            .map(|set| &set[i * lanes..(i + 1) * lanes]);
-        let draws: Vec<f64> = rows.flatten().copied().collect();
+        let sets = x.chunks(dim * lanes);
+        let draws: Vec<f64> = sets
+            .flat_map(|set| &set[i * lanes..(i + 1) * lanes])
+            .copied()
+            .collect();
         let error = |tail| tail_index_error(tail, effective);
         tail_index(&draws, 1.0).is_none_or(|tail| tail + error(tail) < NO_VARIANCE)
     };
-    let (coordinate, mass, share) = (0..dim)
+    let missed = |i: usize| {
+        let pairs = shells[i].iter().zip(&own[i].shells);
+        let masses = pairs.map(|(shell, own)| {
+            let chance = (own / effective).sqrt();
+            let error = shell.error(looks).hypot(chance);
+            (shell.mass - own - confidence * error).max(0.0)
+        });
+        let masses: Vec<f64> = masses.collect();
+        let squares = masses.iter().zip(&shells[i]);
+        let second: f64 = squares.map(|(mass, shell)| mass * shell.square()).sum();
+        let mass: f64 = masses.iter().sum();
+        let variance = second / own[i].second;
+        let far = variance > policy.unreached() && has_variance(i);
+        Missed {
+            coordinate: i,
+            share: if far { variance.max(mass) } else { mass },
+            far,
+            masses,
+        }
+    };
+    let worst = (0..dim)
         .map(missed)
-        .filter(|(i, _, share)| *share > policy.unreached() && has_variance(*i))
-        .max_by(|a, b| a.2.total_cmp(&b.2))?;
+        .max_by(|a, b| a.share.total_cmp(&b.share))?;
+    if worst.share <= policy.unreached() {
+        return None;
+    }
+    let weights = met.iter().map(|(point, p)| {
+        let x = point[worst.coordinate];
+        let shell = shell_of(x);
+        let missed = p * worst.masses[shell] / shells[worst.coordinate][shell].mass;
+        if worst.far { x * x * missed } else { missed }
+    });
+    let mass: f64 = worst.masses.iter().sum();
     let chains = (mass * lanes as f64) as usize;
-    let weights = met.iter().map(|(point, p)| point[coordinate].powi(2) * p);
     let chosen = systematic(
         &weights.collect::<Vec<f64>>(),
         chains.clamp(CHAINS, lanes / 2),
     );
     let points = (0..dim).flat_map(|i| chosen.iter().map(|k| met[*k].0[i]).collect::<Vec<f64>>());
     Some(Unanswered {
-        share,
+        share: worst.share,
         points: points.collect(),
     })
 }
 
-/// What looks say of a shell: its mass, the sum of its squared weights, and its second moment.
+/// The masses that draws lack in the shells of a coordinate, and the resulting share of its variance (`far`) or of all
+/// mass.
+struct Missed {
+    coordinate: usize,
+    share: f64,
+    far: bool,
+    masses: Vec<f64>,
+}
+
+/// A shell by the evaluated points: its mass, the sum of its squared weights, and its second moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shell {
     mass: f64,
@@ -213,7 +266,8 @@ impl Shell {
 }
 
 fn shell_of(x: f64) -> usize {
-    (x.abs().log2().max(0.0) as usize).min(SHELLS - 1)
+    let half = (SHELLS / 2) as f64;
+    ((x.abs().log2() + half).max(0.0) as usize).min(SHELLS - 1)
 }
 
 /// The second moment of draws in a coordinate, and the shares of those far out in each shell.
@@ -243,7 +297,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// So many indices, each as often as its weight asks.
+/// `count` indices, each as often as its weight requires.
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -258,7 +312,7 @@ fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     chosen
 }
 
-/// Log densities of the standard normal and of the points to look at, at one of which the latter is the larger.
+/// Log densities of the standard normal and of the evaluated points, at a point where the latter is larger.
 fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = point.iter().map(|x| x * x).sum();
     let log_q = -0.5 * (squares + point.len() as f64 * TAU.ln());
@@ -278,16 +332,21 @@ fn far_points(
     let mut x = vec![0.0; dim * BLOCK];
     source.fill(key.0, key.1, first as u64, dim, BLOCK, &mut x);
     let lengths = Map::squares(&x, BLOCK);
+    let mut shifts = [0.0; 3];
+    source.uniforms(key.0, key.1, 0, &mut shifts);
     for l in 0..BLOCK {
-        let mut u = [0.0; 2];
-        source.uniforms(key.0, key.1, (first + l) as u64, &mut u);
-        let distance = distances.at([0.0, u[0]]).exp();
+        let rank = (first + l) / 2;
+        let distance = |shift: f64, rank: usize| {
+            let u = (shift + rank as f64 * GOLDEN).fract();
+            distances.at([0.0, u]).exp()
+        };
         if l % 2 == 0 {
-            let scale = distance * (dim as f64 / lengths[l]).sqrt();
+            let scale = distance(shifts[0], rank) * (dim as f64 / lengths[l]).sqrt();
             (0..dim).for_each(|i| x[i * BLOCK + l] *= scale);
         } else {
-            let own = &mut x[(u[1] * dim as f64) as usize * BLOCK + l];
-            *own = own.signum() * distance;
+            let coordinate = (rank + (shifts[1] * dim as f64) as usize) % dim;
+            let own = &mut x[coordinate * BLOCK + l];
+            *own = own.signum() * distance(shifts[2], rank / dim);
         }
     }
     x
@@ -310,7 +369,6 @@ fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::leaps::RANGE;
     use super::super::leaps::tests::{Slab, source, standard};
     use super::*;
     use jensen_math::special::lgamma;
@@ -324,7 +382,7 @@ mod tests {
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
         let narrow = 2.0 * (squared - 2.0 * lgamma(0.5 * k + 1.0)).exp();
         let turns = if wide == 1 { 2 * dim } else { 2 } as f64;
-        (turns * RANGE.1 * narrow * 3.0 * k / (k + 2.0) / LOOKS as f64).sqrt()
+        (turns * (FURTHEST + RANGE.1) * narrow * 3.0 * k / (k + 2.0) / LOOKS as f64).sqrt()
     }
 
     #[test]
@@ -349,9 +407,9 @@ mod tests {
                         log_z,
                         (source(seed), &Policy::default()),
                     );
-                    // In many coordinates a few looks meet the slab, and of some seeds none.
-                    let (coordinate, times) = found.unwrap_or_default();
-                    assert!(all || coordinate == 0, "{coordinate}");
+                    let found = found.expect("a slab ten times as wide");
+                    assert!(found.coordinate.is_some_and(|i| all || i == 0), "{found:?}");
+                    let times = found.share;
                     ratio += times / (share / (1.0 - share) * width * width) / SEEDS as f64;
                 }
                 let wide = if all { dim } else { 1 };
@@ -384,6 +442,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_spike_between_the_draws_of_a_slab_is_seen() {
+        for (dim, all) in [(1, true), (5, true), (20, true), (20, false)] {
+            for width in [1e-2, 1e-4, 1e-6] {
+                let share = 0.5;
+                let density = Slab {
+                    dim,
+                    share,
+                    width,
+                    all,
+                };
+                let mut mass = 0.0;
+                let seeds = 10;
+                for seed in 0..seeds {
+                    // The draws see the slab, whose mass is what they take for all.
+                    let judged = (source(seed), &Policy::default());
+                    let found = beyond(&density, &standard(dim), (1.0 - share).ln(), judged);
+                    let found = found.expect("a spike with half of the mass");
+                    assert_eq!(found.coordinate, None);
+                    mass += found.share / seeds as f64;
+                }
+                assert!((0.6..1.4).contains(&mass), "{dim} {all} {width}: {mass}");
+            }
+        }
+    }
+
     /// Draws of the spike alone, whose evidence is its mass, and draws of all.
     #[test]
     fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
@@ -411,12 +495,8 @@ mod tests {
                 };
                 let missed = found(&slab, &x, (1.0 - slab.share).ln());
                 let missed = missed.expect("a slab a hundred times as wide");
-                // A hundred times the variance; by three standard errors less than the estimate.
-                assert!(
-                    (1.0..150.0).contains(&missed.share),
-                    "{dim}: {}",
-                    missed.share
-                );
+                // A hundred times the variance. By the standard errors that are subtracted, less in more coordinates.
+                assert!(missed.share < 150.0, "{dim}: {}", missed.share);
                 let wide = missed.points.iter().filter(|x| x.abs() > 10.0);
                 assert!(wide.count() >= CHAINS);
                 let spike = Slab { share: 0.0, ..slab };

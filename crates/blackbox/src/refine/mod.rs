@@ -25,7 +25,7 @@
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
 //! | `leaps` | proposals from anywhere, over all scales at once |
-//! | `beyond` | second moments that the posterior has far from all draws |
+//! | `beyond` | variance and mass of the posterior that draws do not reach |
 //! | `tail_probes` | chains moved far into a tail, along logarithms of scales |
 //! | `convergence` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
@@ -52,6 +52,7 @@ mod triangle;
 mod whitening;
 
 pub use algorithm::Refine;
+pub use beyond::Unreached;
 pub(crate) use beyond::beyond;
 pub use mixing::{Ensemble, Mixing, RHAT_LIMIT};
 pub use outcome::{Refined, RefinedDraws, StationaryPhase, TemperatureStep};

@@ -63,7 +63,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            // Before gradients are spent on smaller errors, of draws that may miss a part of the posterior.
+            // Before gradients are spent on smaller errors, because the draws may miss a part of the posterior.
             let mut elsewhere = self.probe_tails(state);
             if !elsewhere.is_empty() {
                 reasons.push(TAIL_MODE.to_owned());
@@ -71,8 +71,7 @@ impl<D: LogDensity> Refine<'_, D> {
             if let Some(Unanswered { share, points }) = self.look_beyond(state) {
                 elsewhere.push(points);
                 reasons.push(format!(
-                    "places far from all draws hold {share:.1} times the variance of the draws or more, so the draws miss a slab, a \
-                     long tail or another mode"
+                    "the draws lack at least {share:.1} times their own variance or mass: a slab, a long tail, a spike or another mode"
                 ));
             }
             if elsewhere.is_empty() {
@@ -130,7 +129,7 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Variance beyond the draws of the stationary phase that is over; not of densities of which no evaluation may go as far.
+    /// Mass that the draws of the finished stationary phase lack. Densities without known cost are not evaluated that far out.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
         self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
@@ -143,8 +142,8 @@ impl<D: LogDensity> Refine<'_, D> {
         )
     }
 
-    /// Lets chains from other places (sets of `dim × count`) join one population after another, in the place of half of its own:
-    /// populations that have few of them and many of them agree once chains have gone between these places and the others.
+    /// Lets chains from other points (sets of `dim × count`) join one population after another, replacing half of its own:
+    /// populations with few and with many of them agree once chains have moved between these points and the others.
     fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -155,11 +154,11 @@ impl<D: LogDensity> Refine<'_, D> {
         let (dim, lanes) = (self.target.dim(), state.particles.lanes());
         let mut x = std::mem::take(&mut state.particles.x);
         let mut joined = 0;
-        for places in elsewhere {
-            let count = places.len() / dim;
-            for (row, places) in x.chunks_mut(lanes).zip(places.chunks(count)) {
-                for (k, place) in (joined..populations * half).zip(places) {
-                    row[slot(k)] = *place;
+        for points in elsewhere {
+            let count = points.len() / dim;
+            for (row, points) in x.chunks_mut(lanes).zip(points.chunks(count)) {
+                for (k, point) in (joined..populations * half).zip(points) {
+                    row[slot(k)] = *point;
                 }
             }
             joined += count;
@@ -181,9 +180,9 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a standard deviation of global parameters, where the map has some: those have tails
-    /// on which everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of
-    /// the logarithm of a scale it is the scale's: that may be near zero as often as it likes.
+    /// The largest relative standard error of a global parameter's standard deviation, if the map has global
+    /// parameters. All else depends on their tails, and an ESS that suffices for a normal leaves 10 % error in their
+    /// sd. For the logarithm of a scale, the sd of the scale is used, because the scale itself may often be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {
