@@ -1,8 +1,8 @@
-//! What a user asks of the numbers that are reported, and all limits that follow from it.
+//! The accuracy that a user requires of the reported numbers, and all limits that follow from it.
 //!
-//! A fit is trusted where its means and standard deviations are as right as the [`Policy`] says. Every limit within is a
-//! function of the policy in this file with its derivation beside it; a constant elsewhere is of one algorithm and has its
-//! reason there.
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
+//! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their
+//! reason.
 
 use jensen_math::special::inv_phi;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ const SCALED: u64 = 100;
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
-/// How right the reported numbers are to be, and what may be spent on it. Seconds and bytes, which change no result that is
-/// reached, are the [`Budget`](jensen_run::Budget)'s and the caller's.
+/// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not change
+/// a finished result, and belong to the [`Budget`](jensen_run::Budget) and the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
@@ -23,24 +23,24 @@ pub struct Policy {
     pub mean_error: f64,
     /// Largest relative error of a standard deviation.
     pub sd_error: f64,
-    /// Probability that a fit that is right is refused by chance, or goes on longer than it need, by any one test: what another
-    /// stationary phase then costs, as against narrow bananas that have not arrived (a drift of 3 where the sd of an arm's
-    /// height was 0.58 times the right one).
+    /// Probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary phase; a
+    /// missed one, narrow bananas that have not converged (a drift of 3 with an sd of the arms' height of 0.58 times the right
+    /// one).
     pub failure_probability: f64,
     /// Effective draws of every quantity: chains shorter than their own memory cannot show that they have arrived. With 400,
-    /// bananas passed at 418 and 434 whose arms' heights had 0.58 times the right sd; with 512 that of the width was right within
-    /// a tenth, that of the height within its Monte-Carlo error. Standard errors of means are then below 0.045 standard
-    /// deviations.
+    /// bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the right one; with 512 that of the
+    /// width was right within a tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then
+    /// below 0.045 standard deviations.
     pub effective_draws: f64,
-    /// Gradients that a refinement of a hundred coordinates may take: of more coordinates in inverse proportion, of cheap
-    /// densities up to five times as many.
+    /// Largest number of gradients of a refinement with up to a hundred coordinates. With more it falls in inverse proportion;
+    /// cheap densities get up to five times as many.
     pub max_gradients: u64,
 }
 
 impl Default for Policy {
-    /// A mean within a tenth of a standard deviation, which no plot shows; a standard deviation within 8 %, as precise as 160
-    /// independent draws make it by two standard errors; one false alarm in twenty; 512 effective draws, two for each of 256
-    /// chains; two million gradients, ten seconds to a minute.
+    /// A mean within a tenth of a standard deviation, which no plot shows; a standard deviation within 8 %, two standard errors
+    /// of one from 300 independent draws; one false alarm in twenty; 512 effective draws, two for each of 256 chains; two
+    /// million gradients, ten seconds to a minute.
     fn default() -> Self {
         Self {
             mean_error: 0.1,
@@ -53,10 +53,10 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Checks that errors are positive, that the probability is one, and that there are draws and gradients.
+    /// Checks the range of each number.
     ///
     /// # Errors
-    /// One sentence that names the number and its value.
+    /// One sentence with the number outside its range and its value.
     pub fn validate(&self) -> Result<(), String> {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
@@ -80,45 +80,44 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether these are the defaults, which are not written.
+    /// Whether these are the defaults, which files omit.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Standard errors that count as evidence in one test, of either side: 1.96 at the default.
+    /// Standard errors beyond which a two-sided test rejects: 1.96 by default.
     pub fn confidence(&self) -> f64 {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// The same where the largest of so many independent tests decides, by Bonferroni's inequality: 2.6 of five, 3.9 of six
-    /// hundred.
+    /// The same if the largest of this number of tests decides, by Bonferroni's inequality: 2.6 of five, 3.9 of six hundred.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
 
-    /// Relative standard error of a standard deviation from which on more draws are worth their cost: that at which the
-    /// confidence interval is as wide as the error that is allowed. In a series of volatilities of a thousand times, 700
-    /// effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one seed of the
+    /// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is extended:
+    /// half the width of the confidence interval is then the allowed error. For a stochastic volatility series of length 1000,
+    /// 700 effective draws left the sd of the level, which has the tails of a persistence near 1, at 0.201 with one seed of the
     /// chains and at 0.224 with another.
     pub fn vague(&self) -> f64 {
         self.sd_error / self.confidence()
     }
 
-    /// The largest share of a coordinate's variance that may lie where draws do not reach: without it a standard deviation is
-    /// too small by about half the share.
+    /// The largest share of a coordinate's variance, or of the mass, that draws may fail to reach: without that share a
+    /// standard deviation is wrong by about half of it.
     pub fn unreached(&self) -> f64 {
         2.0 * self.sd_error
     }
 
-    /// Nats by which a mixture may be below another answer: a mode that moves the mean by its limit where it is one standard
-    /// deviation away has that share of the mass, and a bound without it is lower by as many nats.
+    /// Nats by which a mixture may be below another result. A mode one standard deviation away that moves the mean by its limit
+    /// has that share of the mass, and a bound without the mode is lower by as many nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
 
-    /// The largest divergence of an approximation from the posterior, in nats, that each coordinate adds: that of a normal
-    /// whose mean and standard deviation are off by their limits, `½ δ² + s²`, doubled, as the divergence is known to about
-    /// its own size.
+    /// The addition of each coordinate to the largest divergence of an approximation from the posterior, in nats: the
+    /// divergence `½ δ² + s²` of a normal with mean and standard deviation off by their limits, doubled, because its estimate
+    /// has an error of about its own size.
     pub fn divergence_of_a_coordinate(&self) -> f64 {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
@@ -140,12 +139,12 @@ impl Policy {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Fresh draws of an evaluation at first: enough where one in eight is effective.
+    /// Number of fresh draws of the first evaluation, which suffices if one in eight is effective.
     pub fn evaluation_draws(&self) -> usize {
         (8.0 * self.effective_draws) as usize
     }
 
-    /// Draws on which a family is previewed before it is left for a richer one: as many as are to be effective.
+    /// Number of draws of the preview after which a family may be left for a richer one: as many as must be effective.
     pub fn preview_draws(&self) -> usize {
         self.effective_draws as usize
     }

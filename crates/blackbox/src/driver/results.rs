@@ -127,7 +127,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// The result to report: a converged one whose draws can be used before any other, then the higher bound.
+/// The result to report: first a converged one whose draws can be used, then the one with the highest bound.
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);

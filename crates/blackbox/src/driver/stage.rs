@@ -8,7 +8,7 @@ use crate::engine::{Engine, StoredState};
 use crate::family::FamilyKind;
 use crate::starts::{StartOutcome, StartsState};
 
-/// What works at a stage.
+/// The algorithm of a stage.
 pub(super) enum Engaged<'a> {
     Starts(Box<dyn Algorithm<State = StartsState, Output = Vec<StartOutcome>> + 'a>),
     Method(Box<dyn Engine + 'a>),

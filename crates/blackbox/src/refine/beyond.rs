@@ -53,7 +53,7 @@ const SHELLS: usize = 56;
 /// Inverse of the golden ratio, the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Tail index from which on a variance is infinite, so that none is told.
+/// Tail index from which the variance is infinite, so that none is reported.
 const NO_VARIANCE: f64 = 0.5;
 
 /// Distances of points to look at.

@@ -201,7 +201,7 @@ impl Snapshot for RefineState {
             .map(stationary_phase)
             .collect();
         let (every, kept) = archive.get("every")?;
-        let ratios = archive.vec("sheets.ratios")?;
+        let ratios = archive.vec("temperatures.ratios")?;
         let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
         let betas = archive.vec("temperatures.beta")?.into_iter();
         let ratio_sets = betas
@@ -243,11 +243,12 @@ impl Snapshot for RefineState {
             stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
-            converged_from: (archive.vec("home")?)
+            converged_from: archive
+                .vec("converged_from")?
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
-            tails_probed: archive.get("looked_out")?,
+            tails_probed: archive.get("tails_probed")?,
             failure: archive.get("failure")?,
         })
     }

@@ -105,17 +105,17 @@ impl OtherMode {
         (self.mean[self.coordinate] - self.from).abs()
     }
 
-    /// The same in units of the larger standard deviation.
+    /// The difference in units of the larger standard deviation.
     pub fn distance(&self) -> f64 {
         self.gap() / self.sd.max(self.from_sd)
     }
 
-    /// Whether it differs from the best one by its width rather than its place: one lies within the other.
+    /// Whether it differs from the best one by its width rather than its location: one lies within the other.
     pub fn is_within(&self) -> bool {
         self.distance() < 1.0
     }
 
-    /// Whether a part of an approximation with such a mean and standard deviation in that coordinate is at this mode.
+    /// Whether a component of an approximation with this mean and standard deviation in that coordinate is at this mode.
     pub(crate) fn has_part(&self, mean: f64, sd: f64) -> bool {
         match self.is_within() {
             true => (sd / self.sd).ln().abs() < 0.5 * (self.from_sd / self.sd).ln().abs(),
@@ -123,8 +123,8 @@ impl OtherMode {
         }
     }
 
-    /// Whether a draw with this value in that coordinate is of this mode: within a quarter of the distance from it, or, of
-    /// modes within each other, on its side of the geometric mean of their widths.
+    /// Whether a draw with this value in that coordinate belongs to this mode: within a quarter of the distance from it, or
+    /// for modes within each other, on its side of the geometric mean of their widths.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -144,13 +144,13 @@ const LIGHTEST: f64 = 7.0;
 /// half as much.
 const TELLING: f64 = 0.1;
 
-/// Minus the logarithm of the overlap of two optima from which on they are modes apart: that of equal normals four standard
-/// deviations from each other, whose density halfway is a quarter of what it is at either, or one within another that is a
-/// hundred times as wide.
+/// Minus the logarithm of the overlap at which two optima count as separate modes: that of equal normals four standard
+/// deviations apart, with a quarter of their density halfway, or of one normal within another that is 110 times as wide.
 const APART: f64 = 2.0;
 
-/// The other optima among settled starts that are [`APART`] from the best one, in place or in width, and carry at
-/// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is told wrong without it.
+/// The other optima among converged starts that are [`APART`] from the best one, in location or width, and carry at least
+/// about 1 % of the best one's mass, or 1 ‰ if they are so far out that a standard deviation would be wrong without
+/// them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {

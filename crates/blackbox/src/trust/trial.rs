@@ -7,7 +7,7 @@ use super::gradient::Gradient;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// What an iteration knows before its step is tried.
+/// The state of an iteration before its step is tried.
 pub(super) struct Proposal {
     pub(super) gradient: Gradient,
     pub(super) solution: Solution,
@@ -17,7 +17,7 @@ pub(super) struct Proposal {
     pub(super) noise: f64,
     /// Standard error of the predicted improvement.
     pub(super) deviation: f64,
-    /// The predicted improvement, less what noise in the gradient promises.
+    /// The predicted improvement minus the part that noise in the gradient causes.
     pub(super) promised: f64,
 }
 
@@ -41,12 +41,12 @@ impl Proposal {
 
 /// The outcome of trying it.
 pub(super) struct Trial {
-    /// The change of the bound, where it was assessed.
+    /// The change of the bound, if it was assessed.
     pub(super) found: Option<Assessment>,
-    /// Draws that Inequalities 11 and 13 ask of an assessment.
+    /// Number of draws that Inequalities 11 and 13 require for an assessment.
     pub(super) required: Option<f64>,
     pub(super) accepted: bool,
-    /// Whether no more than the tolerance is promised.
+    /// Whether the predicted gain is within the tolerance.
     pub(super) near: bool,
     /// δₖ⁻.
     pub(super) small: f64,

@@ -213,11 +213,11 @@ pub struct FitRequest {
     /// Largest error of a mean in posterior standard deviations, for a fit to be trusted [default: 0.1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SDS", value_parser = words::positive, help_heading = "Accuracy"))]
     pub mean_error: Option<f64>,
-    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation that the draws leave more
-    /// uncertain is `null` [default: 0.08]
+    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation with a larger Monte-Carlo
+    /// error is `null` [default: 0.08]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::positive, help_heading = "Accuracy"))]
     pub sd_error: Option<f64>,
-    /// Probability that one test refuses a fit that is right, or makes it longer than it need be [default: 0.05]
+    /// Probability that a single test rejects a correct fit or prolongs it [default: 0.05]
     #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Accuracy"))]
     pub failure_probability: Option<f64>,
     /// Effective draws of each quantity in a refined fit [default: 512]
@@ -297,7 +297,7 @@ impl FitRequest {
         }
     }
 
-    /// How right the reported numbers are to be.
+    /// The required accuracy of the reported numbers.
     fn policy(&self) -> Result<Policy, Error> {
         let usual = Policy::default();
         let policy = Policy {

@@ -2,7 +2,7 @@
 
 use crate::reduce::{axpy, combine, dot, sum};
 
-/// Largest size of a layer's log scales.
+/// Largest absolute value of a layer's log scales.
 pub(super) const STEEPEST: f64 = 2.0;
 
 /// The coordinates that a layer reads and moves, and the offset of its network in ω.
@@ -16,7 +16,7 @@ pub(super) struct Layer {
 
 /// Values of a layer on a block of lanes.
 pub(super) struct Pass {
-    /// What it read, `read × lanes`, and what it moved, before.
+    /// The values that it read, `read × lanes`, and the values that it moved, before the move.
     pub(super) read: Vec<f64>,
     pub(super) moved: Vec<f64>,
     pub(super) first: Steps,

@@ -17,7 +17,8 @@ use crate::refine::whitening;
 use jensen_run::Algorithm;
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Goes over to coordinates in which the particles of a recording, or of the particles where there is none, have unit variances.
+    /// Changes to coordinates in which the recorded particles, or the present ones without a recording, have unit
+    /// variances.
     pub(super) fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
         let seen = match state.recording.x.is_empty() {
@@ -103,7 +104,7 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = particles.gather(&from);
     }
 
-    /// Where positions are in the coordinates of the approximation's own map.
+    /// Transforms positions to the coordinates of the approximation's own map.
     pub(super) fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
         if !shown.transport.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
