@@ -58,6 +58,7 @@ impl Fit {
         let reasons = of_the_approximation
             .filter(|_| mixed.is_none())
             .chain(no_end(best))
+            .chain(mixed.and_then(|refined| self.lacks_evidence(refined)))
             .chain(other_modes.into_iter().flatten())
             .chain(many_optima(&self.starts, |optimum| {
                 explored(optimum)
@@ -75,6 +76,29 @@ impl Fit {
         let (family, omega) = (approximation.family(), approximation.omega());
         let is_of_it = |mean: f64, sd: f64| mode.has_part(mean, sd);
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
+    }
+
+    /// The objection that refined draws lack mass, because their log evidence is below an ELBO. No log evidence of the whole
+    /// posterior is below a bound, and that of a part is smaller by the logarithm of its share. The missing share must be
+    /// larger than the policy allows, by its margin of chance.
+    fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
+        let bounds = self.families.iter().map(|result| &result.evaluation);
+        let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
+        let elbo = bounds
+            .map(|evaluation| evaluation.elbo)
+            .filter(|elbo| elbo.mean.is_finite())
+            .max_by(|a, b| a.mean.total_cmp(&b.mean))?;
+        let gap = refined.divergence(elbo);
+        let most = gap.mean + self.policy.confidence() * gap.standard_error;
+        (most < (-self.policy.unreached()).ln_1p()).then(|| {
+            Reason::bare(format!(
+                "the log evidence of the refined draws is {:.2} ± {:.2} nats below the ELBO of an approximation, so the draws lack at \
+                 least {:.0} % of the mass",
+                -gap.mean,
+                gap.standard_error,
+                -100.0 * most.exp_m1()
+            ))
+        })
     }
 
     /// Whether mixed refined draws could be trusted: there is no objection to the fit that they might not answer. Modes
