@@ -14,6 +14,7 @@
 //! chance.
 
 use std::f64::consts::{LN_2, TAU};
+use std::ops::Range;
 
 use jensen_density::{Lanes, LogDensity};
 use jensen_math::special::log_sum_exp_slice;
@@ -46,8 +47,7 @@ const UNKNOWN: usize = 256;
 const FURTHEST: f64 = RANGE.1;
 
 /// Shells of distances from the middle in one coordinate, each twice as wide as the one before, as many within one standard
-/// deviation as beyond it; the innermost and outermost shells have no end. Within a shell, squares differ by a factor of
-/// four at most, so a comparison of masses is one of variances.
+/// deviation as beyond it; the innermost and outermost shells have no end.
 const SHELLS: usize = 56;
 
 /// Inverse of the golden ratio, the step of the sequence of distances.
@@ -150,8 +150,9 @@ pub(super) struct Unanswered {
 /// have, beyond a margin that chance explains. Variance is not compared in coordinates whose own draws show that they have
 /// none.
 ///
-/// The masses of [`SHELLS`] are compared, not second moments: those of a long tail depend on the few draws that are furthest
-/// out, whereas each shell that some draws have reached has its share of them.
+/// Masses are compared, not second moments: those of a long tail depend on the few draws that are furthest out, whereas each
+/// region that some draws have reached has its share of them. The regions of a coordinate are the shells from one on
+/// outwards, or inwards: a slab or a spike fills several, with too few points in each to be certain.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -179,58 +180,84 @@ pub(super) fn unanswered<D: LogDensity>(
         let error = |tail| tail_index_error(tail, effective);
         tail_index(&draws, 1.0).is_none_or(|tail| tail + error(tail) < NO_VARIANCE)
     };
-    let missed = |i: usize| {
-        let pairs = shells[i].iter().zip(&own[i].shells);
-        let masses = pairs.map(|(shell, own)| {
-            let chance = (own / effective).sqrt();
-            let error = shell.error(looks).hypot(chance);
-            (shell.mass - own - confidence * error).max(0.0)
-        });
-        let masses: Vec<f64> = masses.collect();
-        let squares = masses.iter().zip(&shells[i]);
-        let second: f64 = squares.map(|(mass, shell)| mass * shell.square()).sum();
-        let mass: f64 = masses.iter().sum();
-        let variance = second / own[i].second;
-        let far = variance > policy.unreached() && has_variance(i);
+    let missed = |i: usize, from: usize| {
+        let region = region_of(from);
+        let all = shells[i][region.clone()]
+            .iter()
+            .fold(Shell::default(), Shell::with);
+        let reached: f64 = own[i].shells[region].iter().sum();
+        let error = all.error(looks).hypot((reached / effective).sqrt());
+        let mass = (all.mass - reached - confidence * error).max(0.0);
+        let variance = mass * all.square() / own[i].second;
         Missed {
             coordinate: i,
-            share: if far { variance.max(mass) } else { mass },
-            far,
-            masses,
+            from,
+            mass,
+            variance,
         }
     };
+    let each = |i: usize| {
+        let regions: Vec<Missed> = (0..SHELLS).map(|from| missed(i, from)).collect();
+        let is_far = |missed: &Missed| missed.variance > policy.unreached();
+        let has_variance = regions.iter().any(is_far) && has_variance(i);
+        regions.into_iter().map(move |missed| Missed {
+            variance: if has_variance { missed.variance } else { 0.0 },
+            ..missed
+        })
+    };
     let worst = (0..dim)
-        .map(missed)
-        .max_by(|a, b| a.share.total_cmp(&b.share))?;
-    if worst.share <= policy.unreached() {
+        .flat_map(each)
+        .max_by(|a, b| a.share().total_cmp(&b.share()))?;
+    if worst.share() <= policy.unreached() {
         return None;
     }
+    let region = region_of(worst.from);
     let weights = met.iter().map(|(point, p)| {
         let x = point[worst.coordinate];
-        let shell = shell_of(x);
-        let missed = p * worst.masses[shell] / shells[worst.coordinate][shell].mass;
-        if worst.far { x * x * missed } else { missed }
+        let square = if worst.variance > worst.mass {
+            x * x
+        } else {
+            1.0
+        };
+        if region.contains(&shell_of(x)) {
+            p * square
+        } else {
+            0.0
+        }
     });
-    let mass: f64 = worst.masses.iter().sum();
-    let chains = (mass * lanes as f64) as usize;
+    let chains = (worst.mass * lanes as f64) as usize;
     let chosen = systematic(
         &weights.collect::<Vec<f64>>(),
         chains.clamp(CHAINS, lanes / 2),
     );
     let points = (0..dim).flat_map(|i| chosen.iter().map(|k| met[*k].0[i]).collect::<Vec<f64>>());
     Some(Unanswered {
-        share: worst.share,
+        share: worst.share(),
         points: points.collect(),
     })
 }
 
-/// The masses that draws lack in the shells of a coordinate, and the resulting share of its variance (`far`) or of all
-/// mass.
+/// The mass that draws lack in a region of a coordinate, and its second moment relative to that of the draws.
 struct Missed {
     coordinate: usize,
-    share: f64,
-    far: bool,
-    masses: Vec<f64>,
+    from: usize,
+    mass: f64,
+    variance: f64,
+}
+
+impl Missed {
+    fn share(&self) -> f64 {
+        self.mass.max(self.variance)
+    }
+}
+
+/// The shells from one on: outwards beyond one standard deviation, inwards within it.
+fn region_of(from: usize) -> Range<usize> {
+    if from < SHELLS / 2 {
+        0..from + 1
+    } else {
+        from..SHELLS
+    }
 }
 
 /// A shell by the evaluated points: its mass, the sum of its squared weights, and its second moment.
@@ -246,6 +273,14 @@ impl Shell {
         self.mass += weight;
         self.squares += weight * weight;
         self.second += x * x * weight;
+    }
+
+    fn with(self, other: &Self) -> Self {
+        Self {
+            mass: self.mass + other.mass,
+            squares: self.squares + other.squares,
+            second: self.second + other.second,
+        }
     }
 
     /// Standard error of the mass.

@@ -166,7 +166,12 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
             continue;
         }
         if outcome.apart(&outcomes[best]).sum::<f64>() > APART && !known {
-            found.push(outcome.beside(&outcomes[best]));
+            let mode = outcome.beside(&outcomes[best]);
+            // A spike within the best optimum changes a variance by its share of the mass at most.
+            let is_spike = mode.is_within() && mode.sd < mode.from_sd;
+            if !(is_spike && (-below).exp() < TELLING) {
+                found.push(mode);
+            }
         }
     }
     found
