@@ -4,10 +4,10 @@
 >>> fit = jensen.fit("model.stan", {"N": 3, "y": [1.0, 2.0, 0.5]})
 >>> fit.trusted, fit["mu"].mean()
 
-``fit`` also takes a density written in Python, and models of PyMC and NumPyro (``from_pymc``, ``from_numpyro``); ``Model``
-gives values and derivatives of a program's log density to any sampler. ``jensen.sklearn`` has estimators: topics, Gaussian
-processes, linear models, mixtures, auto-encoders. Everything else of Jensen is at hand as the command ``jensen``, which the
-package installs.
+``fit`` also takes a density written in Python, and models of PyMC and NumPyro (``from_pymc``, ``from_numpyro``);
+``Model`` provides values and derivatives of a program's log density for any sampler. ``jensen.sklearn`` has estimators
+for topics, Gaussian processes, linear models, mixtures and auto-encoders. The package also installs the command
+``jensen``, which covers all other features.
 """
 
 from __future__ import annotations

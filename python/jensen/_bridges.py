@@ -21,9 +21,10 @@ Array = npt.NDArray[np.float64]
 
 @dataclass
 class Density:
-    """A log density with what is known of it: made by :func:`jensen.from_pymc` and :func:`jensen.from_numpyro`.
+    """The log density of a PyMC or NumPyro model, with its names and shapes, from :func:`jensen.from_pymc` or
+    :func:`jensen.from_numpyro`.
 
-    It is a function of points of shape ``(n, dim)`` to values and gradients, as ``jensen.fit(density=...)`` takes it.
+    It is a function from points of shape ``(n, dim)`` to values and gradients, for ``jensen.fit(density=...)``.
     """
 
     function: Callable[[Array], tuple[Array, Array]]
@@ -52,7 +53,7 @@ class Density:
         return self.function(points)
 
     def fit(self, **settings: Any) -> Fit:
-        """Fits it: ``jensen.fit(density=self, ...)``."""
+        """Fits the model: ``jensen.fit(density=self, ...)``."""
         from ._fit import fit
 
         return fit(density=self, **settings)
@@ -63,10 +64,11 @@ def from_pymc(model: Any, *, backend: Literal["jax", "numba", "python"] | None =
 
     Args:
         model: A ``pymc.Model`` whose free variables are continuous.
-        backend: What PyTensor compiles the log density to: ``"jax"``, ``"numba"``, or ``"python"``, which needs no compiler
-            and is slow. By default JAX where it is installed, which compiles in about a second; else Numba.
+        backend: The target to which PyTensor compiles the log density: ``"jax"``, ``"numba"``, or ``"python"``, which
+            needs no compiler and is slow. The default is JAX if it is installed, which compiles in about a second, and
+            otherwise Numba.
 
-    ``fit.to_arviz()`` of a fit is what ``pymc.compute_log_likelihood`` and ``pymc.sample_posterior_predictive`` take.
+    ``pymc.compute_log_likelihood`` and ``pymc.sample_posterior_predictive`` accept the result of ``fit.to_arviz()``.
     """
     extra("pymc", "pymc")
     discrete = [value.name for value in model.discrete_value_vars]
@@ -110,7 +112,8 @@ def from_pymc(model: Any, *, backend: Literal["jax", "numba", "python"] | None =
 def from_numpyro(model: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Density:
     """The posterior of a NumPyro model called with these arguments, in double precision.
 
-    Names, transforms and deterministic sites are NumPyro's; plates are ArviZ's dimensions. Discrete latent sites are refused.
+    Names, transforms and deterministic sites are those of NumPyro, and plates become ArviZ dimensions. Discrete latent
+    sites are an error.
     """
     jax = extra("jax", "numpyro")
     util = extra("numpyro.infer.util", "numpyro")

@@ -1,4 +1,4 @@
-"""Fits: of Stan programs and of densities in Python."""
+"""Fits of Stan programs and of densities in Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Progress = Callable[[int, str, float, float], None]
 
 
 class Fit:
-    """A finished fit: the draws, what they are worth, and how they were found.
+    """A finished fit, with its draws, its verdict and its diagnostics.
 
     ``fit["theta"]`` are the draws of a variable, an array of shape ``(draws, *shape)``.
     """
@@ -66,27 +66,27 @@ class Fit:
 
     @property
     def trusted(self) -> bool:
-        """Nothing speaks against using the draws."""
+        """Whether the draws pass all checks."""
         return bool(self._summary["trusted"])
 
     @property
     def converged(self) -> bool:
-        """The optimiser's word: its stopping rule was met."""
+        """Whether the optimiser's stopping rule holds."""
         return bool(self._summary["converged"])
 
     @property
     def verdict(self) -> str:
-        """The verdict in words, with what speaks against the fit."""
+        """The verdict as text, with the reasons not to trust the fit."""
         return verdict(self._summary)
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against trusting the fit, then what else should be known."""
+        """The reasons not to trust the fit, followed by remarks."""
         return list(self._summary.get("warnings", []))
 
     @property
     def status(self) -> str:
-        """How the run ended, with advice."""
+        """The end of the run, with advice."""
         return str(self._summary["status"])
 
     @property
@@ -106,32 +106,32 @@ class Fit:
 
     @property
     def refined(self) -> bool:
-        """The draws are refined ones: of the posterior itself, and not of the approximation."""
+        """Whether the draws are refined, and so come from the posterior instead of the approximation."""
         return self._refined
 
     @property
     def refinement(self) -> dict[str, Any] | None:
-        """Log evidence, KL divergence, nested R̂ and effective draws of the refinement, where there was one."""
+        """Log evidence, KL divergence, nested R̂ and effective draws of the refinement, if there was one."""
         return self._summary.get("refinement")
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Where the time went."""
+        """Seconds of the parts of the fit."""
         return dict(self._summary["seconds"])
 
     @property
     def calls(self) -> int:
-        """Oracle calls: minibatches of evaluations."""
+        """Number of oracle calls, that is, minibatches of evaluations."""
         return int(self._summary["oracle_calls"])
 
     @property
     def info(self) -> dict[str, Any]:
-        """Everything that the command writes to ``fit.json``."""
+        """The contents of the command's ``fit.json``."""
         return json.loads(json.dumps(self._summary))  # type: ignore[no-any-return]
 
     @property
     def history(self) -> list[tuple[int, str, float, float]]:
-        """The bound along the run: iteration, stage, seconds, estimate in nats."""
+        """The bound along the run, with iteration, stage, seconds and estimate in nats."""
         return list(self._history)
 
     # The draws.
@@ -165,7 +165,7 @@ class Fit:
 
     @property
     def log_p(self) -> Array:
-        """Log density of the model at every draw, unconstrained scale, in nats."""
+        """Log density of the model at every draw on the unconstrained scale, in nats."""
         return self._log_p
 
     @property
@@ -174,9 +174,9 @@ class Fit:
         return self._log_q
 
     def draws(self, n: int, *, seed: int | None = None, resample: bool = False) -> dict[str, Array]:
-        """More draws of the approximation, by name; resampled by their importance weights if asked for.
+        """More draws of the approximation, by name. ``resample`` resamples them by their importance weights.
 
-        With the seed of the fit (the default) the first are those of an unrefined fit.
+        With the seed of the fit (the default) the first draws equal those of an unrefined fit.
         """
         if n < 1:
             raise ValueError(f"{n} draws: expected at least 1")
@@ -200,22 +200,22 @@ class Fit:
         seed: int | None = None,
         threads: int | None = None,
     ) -> dict[str, npt.NDArray[Any]]:
-        """Generated quantities of a program at the draws of this fit, by name: predictions, for new data too.
+        """Generated quantities of a program at the draws of this fit, by name, for example predictions for new data.
 
         Args:
-            model: The program, whose parameters are among the variables of the fit; its model block is not looked at.
-            data: Its data, as ``jensen.fit`` takes them; those of the fit unless given.
-            include: Folders to look for included files in.
-            save: What is computed: ``"generated"``, ``"parameters"``, ``"transformed"``, ``"all"``, or names.
-            seed: Of the random numbers; that of the fit unless given.
-            threads: Threads; all of the machine unless given.
+            model: The program. The fit must have all its parameters. Its model block is ignored.
+            data: Its data, as for ``jensen.fit``. The default is the data of the fit.
+            include: Folders to search for included files.
+            save: The variables to compute: ``"generated"``, ``"parameters"``, ``"transformed"``, ``"all"``, or names.
+            seed: Seed of the random numbers. The default is the seed of the fit.
+            threads: Number of threads. The default is all threads of the machine.
 
-        With the seed of the fit and all draws, a program that was fitted gives what the fit has. Draws that the program does
-        not take are left out, with a warning. The same as the command ``jensen generate``.
+        With the seed of the fit and all draws, the fitted program gives the values of the fit. Draws that the program
+        rejects are omitted, with a warning. The command ``jensen generate`` gives the same values.
 
         Raises:
-            StanError: The program, or its data under its declarations, is wrong.
-            ValueError: The fit has no parameter of that name, or one of another size.
+            StanError: The program is wrong, or the data do not fit its declarations.
+            ValueError: The fit lacks a parameter of the program, or its size differs.
         """
         if isinstance(model, Model):
             name, text, folders = model._name, model._text, list(model._include)
@@ -244,12 +244,12 @@ class Fit:
         return made
 
     def summary(self) -> pd.DataFrame:
-        """Mean, sd and quantiles of every scalar as a data frame of pandas, as ``fit.json`` has them.
+        """Mean, sd and quantiles of every scalar, as in ``fit.json``, as a pandas data frame.
 
-        Where they are known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` the effective sample
-        size, and ``r_hat`` that of refined draws. Summaries of a fit by the default policy are weighted by importance.
-        ``tail_khat`` is the tail index of the draws; a mean or sd that tails so long do not have, or not show, is NaN, and
-        ``warnings`` say so: read the quantiles.
+        If known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` is the effective sample size, and
+        ``r_hat`` is the R̂ of refined draws. Summaries of a default fit use importance weights. ``tail_khat`` is the
+        tail index of the draws. If the tails are too long, so that a mean or sd does not exist or the draws do not
+        determine it, it is NaN and ``warnings`` reports it. Use the quantiles then.
         """
         pandas = extra("pandas", "pandas")
         heads = {
@@ -272,10 +272,10 @@ class Fit:
     # Other homes.
 
     def to_cmdstan_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the draws as Stan CSV of CmdStan's variational method, the file ``draws.csv`` of the command.
+        """Writes the draws in the CSV format of CmdStan's variational method, like ``draws.csv`` of the command.
 
-        ``cmdstanpy.from_csv`` reads it, and so do CmdStanR and RStan. Its first row is the mean of the approximation (of
-        refined draws, theirs) on the unconstrained scale, transformed; every further row is a draw.
+        ``cmdstanpy.from_csv`` reads it, and so do CmdStanR and RStan. The first row is the mean of the approximation,
+        or of refined draws, on the unconstrained scale, transformed. Every further row is a draw.
         """
         mean, above, eta = self._besides or (None, "", 1.0)
         if mean is None:
@@ -292,14 +292,14 @@ class Fit:
         log_likelihood: Sequence[str] | None = None,
         observed: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The fit as ArviZ wants it: ``InferenceData`` of 0.x, a ``DataTree`` of 1.x.
+        """Converts the fit to ArviZ: ``InferenceData`` for ArviZ 0.x, a ``DataTree`` for 1.x.
 
         ``posterior`` has equally weighted draws of parameters and transformed parameters. Generated quantities whose
-        names end in ``_rep`` or ``_pred`` (or those named) are posterior predictive, ``log_lik`` (or those named) the
-        log likelihood. ``observed`` names the data that they predict; the rest of the data is constant. A dimension has the
-        name of the number that the program declares its size with, such as ``J`` of ``vector[J] theta``, unless ``dims``
-        (lists of names by variable) has another one; ``coords`` has labels by dimension. The group
-        ``approximation`` holds log densities of the draws, where they are the approximation's.
+        names end in ``_rep`` or ``_pred``, or the ones that you name, become posterior predictive. ``log_lik``, or the
+        ones that you name, become the log likelihood. ``observed`` names the data that they predict, and all other data
+        are constant. A dimension has the name of the data variable that declares its size, such as ``J`` in
+        ``vector[J] theta``, unless ``dims`` (lists of names by variable) gives another one. ``coords`` has labels by
+        dimension. For draws of the approximation, the group ``approximation`` holds their log densities.
         """
         arviz = extra("arviz", "arviz")
         generated = [name for name, _, part, _ in self._variables if part == "generated quantities"]
@@ -354,7 +354,7 @@ class Fit:
         return made
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The HTML report, one self-contained page; written to a file if one is named."""
+        """The HTML report as one self-contained page, which is also written to a file if you name one."""
         if self._report is None:
             if self._handle is None:
                 raise ValueError("the folder of this fit has no report")
@@ -380,9 +380,10 @@ class Fit:
         return _stored.page(head, self.trusted, against, rows, len(parameters) - len(rows))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves the fit to one file, which ``jensen.load`` reads: draws, summary, report, data, names and coordinates.
+        """Saves the fit to one file for ``jensen.load``, with draws, summary, report, data, names and coordinates.
 
-        More draws of the approximation need a folder, ``jensen.fit(..., out=...)``, and the command ``jensen draws``.
+        To draw more from the approximation later, use a folder, ``jensen.fit(..., out=...)``, and the command
+        ``jensen draws``.
         """
         mean, above, eta = self._besides or (None, "", 1.0)
         arrays = {"draws": self._draws, "log_p": self._log_p, "log_q": self._log_q}
@@ -457,28 +458,28 @@ def fit(
     checkpoint_every: float | None = None,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Fits a Stan program to data, or a density written in Python; a fit that is not to be trusted warns.
+    """Fits a Stan program to data, or a density written in Python. A fit that is not trusted issues a warning.
 
     Args:
-        model: The program: a path, its source, or a ``jensen.Model``.
-        data: Values by name (numbers, lists, arrays), a data frame whose columns are taken by name, or the path of a
-            JSON file, a CSV table or an R dump.
-        density: Instead of a program, a function of points, an array of shape ``(n, dim)``, to ``n`` log densities in
-            nats and their gradients of shape ``(n, dim)``; or a model of ``from_pymc`` or ``from_numpyro``.
-        hvp: Hessian-vector products of the density: a function of points and directions, both ``(n, dim)``. Without it
-            they are differences of gradients, at two gradients each.
-        constrain: Values by name at a point of shape ``(dim,)``: the draws are then of these, and no longer of the
-            density's coordinates.
-        dim: The dimension of the density; ``names`` gives it, too.
+        model: The program, as a path, source text or a ``jensen.Model``.
+        data: Values by name (numbers, lists, arrays), a data frame with named columns, or the path of a JSON file, a
+            CSV table or an R dump.
+        density: Instead of a program, a function from points, an array of shape ``(n, dim)``, to ``n`` log densities in
+            nats and their gradients of shape ``(n, dim)``, or a model from ``from_pymc`` or ``from_numpyro``.
+        hvp: Hessian-vector products of the density: a function of points and directions, both ``(n, dim)``. By default
+            Jensen uses differences of gradients, at two gradients per product.
+        constrain: A function from a point of shape ``(dim,)`` to named values. The draws then consist of these values
+            instead of the density's coordinates.
+        dim: The dimension of the density, if ``names`` is not given.
         names: Names of the density's coordinates.
-        include: Folders to look for included files in.
-        out: A folder for results and checkpoints, the same as that of ``jensen fit --out``.
-        records: Parquet files, or a folder of them, whose rows are the records that ``exchangeable`` counts: they are read a
-            block at a time, and ``data`` has the rest.
-        init: Where to start: ``0``, ``"random"``, parameter values by name, an unconstrained point, or a JSON file.
-        method: A name, or one of ``jensen.methods`` with its own settings, such as ``methods.ADVI(grad_samples=10)``.
+        include: Folders to search for included files.
+        out: A folder for results and checkpoints, with the files of ``jensen fit --out``.
+        records: Parquet files, or a folder of them, whose rows are the records that ``exchangeable`` counts. Jensen
+            reads them block by block, and ``data`` has all other data.
+        init: The starting point: ``0``, ``"random"``, parameter values by name, an unconstrained point, or a JSON file.
+        method: A name, or one of ``jensen.methods`` with settings, such as ``methods.ADVI(grad_samples=10)``.
         family: A name, or one of ``jensen.families``, such as ``families.LowRank(5)``.
-        progress: ``True`` for a line of tqdm; or a function, called with iteration, stage, bound and seconds.
+        progress: ``True`` for a tqdm progress line, or a function of iteration, stage, bound and seconds.
 
     The other settings have the names and meanings of the flags of ``jensen fit``; see ``jensen fit --help``:
 
@@ -491,10 +492,10 @@ def fit(
     With the same seed and settings the draws are those of the command, bit for bit, on any number of threads.
 
     Raises:
-        StanError: The program, or its data under its declarations, is wrong.
+        StanError: The program is wrong, or the data do not fit its declarations.
         FitError: No starting point has a finite density.
         ValueError, TypeError: A setting or a value is wrong.
-        KeyboardInterrupt: The run was interrupted; with ``out`` it can be resumed.
+        KeyboardInterrupt: The run was interrupted. With ``out`` it can resume.
     """
     if isinstance(covariance_of, Sequence) and not isinstance(covariance_of, str):
         covariance_of = ",".join(covariance_of)
@@ -583,7 +584,7 @@ def resume(
     force: bool = False,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Goes on with the fit in a folder from its last checkpoint, to the same bits as if it had never been stopped."""
+    """Resumes the fit in a folder from its last checkpoint. The result has the bits of an uninterrupted fit."""
     given = encode({"max_iters": max_iters, "max_seconds": max_seconds})
     program = _jensen.Program.stored(os.fspath(out), given, threads)
     with _Progress(progress) as told:
@@ -592,7 +593,7 @@ def resume(
 
 
 def load(out: str | os.PathLike[str]) -> Fit:
-    """A finished fit: in the folder of the command or of ``jensen.fit``, or in the file of ``Fit.save``."""
+    """Loads a finished fit from a folder of the command or of ``jensen.fit``, or from a file of ``Fit.save``."""
     if Path(out).is_file():
         return _saved(Path(out))
     folder = Path(out)

@@ -19,11 +19,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Model:
-    """A Stan program, checked; data are bound to it as often as wanted.
+    """A checked Stan program, which can be bound to any number of data sets.
 
     Args:
-        model: The program: a path, or its source.
-        include: Folders to look for included files in.
+        model: The program, as a path or source text.
+        include: Folders to search for included files.
 
     Raises:
         StanError: The program is wrong.
@@ -37,7 +37,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The program's name in messages: its path, where it has one."""
+        """The program's name in messages, which is its path if it has one."""
         return self._name
 
     @property
@@ -52,11 +52,11 @@ class Model:
 
     @property
     def remarks(self) -> str:
-        """What the checker remarks on, with its place; empty where there is nothing to remark on."""
+        """The checker's remarks with their locations, or an empty text."""
         return self._remarks
 
     def bind(self, data: Data = None, *, seed: int = 0, threads: int = 1) -> BoundModel:
-        """The program with data, as a log density.
+        """Binds the program to data, as a log density.
 
         Args:
             data: As for ``jensen.fit``.
@@ -79,14 +79,14 @@ class Model:
 
 
 class BoundModel:
-    """A Stan program bound to data: its log density on the unconstrained scale, for any sampler or optimiser.
+    """The log density of a Stan program bound to data, on the unconstrained scale, for any sampler or optimiser.
 
-    Made by ``Model.bind``. Values are in nats. As in BridgeStan, ``propto`` drops the additive constants of ``~``
+    ``Model.bind`` creates it. Values are in nats. As in BridgeStan, ``propto`` drops the additive constants of ``~``
     statements, and ``jacobian`` adds the log-Jacobians of the transforms that keep parameters within their constraints;
-    both are on by default. The log densities of a fit, ``fit.log_p``, are those with ``propto=False``.
+    both are on by default. The log densities of a fit, ``fit.log_p``, equal those with ``propto=False``.
 
-    Points are rows: arrays of shape ``(n, dim)``, or ``(dim,)`` for one. Where the log density is not finite, gradients
-    and products are unspecified.
+    Points are rows of arrays of shape ``(n, dim)``, or a single array of shape ``(dim,)``. If the log density is not
+    finite, gradients and products are unspecified.
     """
 
     def __init__(
@@ -140,17 +140,17 @@ class BoundModel:
 
     @property
     def names(self) -> list[str]:
-        """Names of their scalars, such as ``theta[1]``; of arrays the first index runs fastest."""
+        """Names of all scalars, such as ``theta[1]``, with the first index running fastest."""
         return self._any.names()
 
     def log_density(self, points: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True) -> Array:
-        """Log densities: shape ``(n,)``, or a scalar array for one point."""
+        """Log densities, of shape ``(n,)``, or a scalar array for one point."""
         rows, one = _rows(points)
         values = self._density(propto, jacobian).log_density(rows, None)
         return values[0] if one else values
 
     def gradient(self, points: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True) -> tuple[Array, Array]:
-        """Log densities and their gradients: shapes ``(n,)`` and ``(n, dim)``."""
+        """Log densities and their gradients, of shapes ``(n,)`` and ``(n, dim)``."""
         rows, one = _rows(points)
         values, gradients = self._density(propto, jacobian).gradient(rows, None)
         return (values[0], gradients[0]) if one else (values, gradients)
@@ -158,7 +158,7 @@ class BoundModel:
     def hessian_vector(
         self, points: npt.ArrayLike, directions: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
     ) -> Array:
-        """Products of the Hessian at each point with a direction for each: shape ``(n, dim)``."""
+        """Products of the Hessian at each point with a direction per point, of shape ``(n, dim)``."""
         rows, one = _rows(points)
         along, _ = _rows(directions)
         products = self._density(propto, jacobian).hessian_vector(rows, along, None)
@@ -167,13 +167,13 @@ class BoundModel:
     def param_constrain(
         self, points: npt.ArrayLike, *, seed: int = 0, include_tp: bool = True, include_gq: bool = True
     ) -> dict[str, Array]:
-        """Values by name at unconstrained points: shape ``(n, *shape)``, or the variable's own for one point.
+        """Values by name at unconstrained points, of shape ``(n, *shape)``, or of the variable's shape for one point.
 
         Args:
-            points: Unconstrained points, a row each.
-            seed: Seed of the generated quantities' randomness; the row is the number of the draw.
-            include_tp: With transformed parameters.
-            include_gq: With generated quantities.
+            points: Unconstrained points, one per row.
+            seed: Seed of the random numbers in generated quantities. The row is the number of the draw.
+            include_tp: Whether to include transformed parameters.
+            include_gq: Whether to include generated quantities.
         """
         rows, one = _rows(points)
         table = self._any.constrain(rows, seed)
@@ -187,7 +187,7 @@ class BoundModel:
         return {name: value[0, ...] for name, value in values.items()} if one else values
 
     def param_unconstrain(self, values: Mapping[str, Any]) -> Array:
-        """The unconstrained point, of shape ``(dim,)``, of parameter values by name."""
+        """The unconstrained point, of shape ``(dim,)``, for parameter values by name."""
         return self._any.unconstrain({str(name): as_array(str(name), value) for name, value in values.items()})
 
     def fit(self, **settings: Any) -> Fit:
@@ -211,12 +211,12 @@ class BoundModel:
 
 
 class Minibatch(BoundModel):
-    """A Stan program whose data are exchangeable records: its log density, estimated from any of them.
+    """The log density of a Stan program over exchangeable records, which any subset of records can estimate.
 
-    Made by ``jensen.minibatch``. The methods of ``BoundModel`` use all records. ``estimate`` and ``estimate_gradient`` use
-    prior and the given records, each of which counts for ``records / len(given)``: averaged over batches of one size
-    that together hold every record once, they are the log density and its gradient. ``fit(batch=...)`` fits it by
-    minibatches.
+    ``jensen.minibatch`` creates it. The methods of ``BoundModel`` use all records. ``estimate`` and
+    ``estimate_gradient`` use the prior and the given records, each with weight ``records / len(given)``. Averaged over
+    batches of equal size that together contain every record once, they equal the log density and its gradient.
+    ``fit(batch=...)`` fits the program by minibatches.
     """
 
     @property
@@ -227,7 +227,7 @@ class Minibatch(BoundModel):
     def estimate(
         self, points: npt.ArrayLike, records: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
     ) -> Array:
-        """Log densities by these records, whole numbers from 0: shape ``(n,)``."""
+        """Log densities estimated from these records, numbered from 0, of shape ``(n,)``."""
         rows, one = _rows(points)
         values = self._density(propto, jacobian).log_density(rows, self._batch(records))
         return values[0] if one else values
@@ -235,7 +235,7 @@ class Minibatch(BoundModel):
     def estimate_gradient(
         self, points: npt.ArrayLike, records: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
     ) -> tuple[Array, Array]:
-        """Log densities and their gradients by these records: shapes ``(n,)`` and ``(n, dim)``."""
+        """Log densities and their gradients estimated from these records, of shapes ``(n,)`` and ``(n, dim)``."""
         rows, one = _rows(points)
         values, gradients = self._density(propto, jacobian).gradient(rows, self._batch(records))
         return (values[0], gradients[0]) if one else (values, gradients)
@@ -263,17 +263,17 @@ def minibatch(
     """The log density of a Stan program over exchangeable records, one minibatch at a time.
 
     Args:
-        model: The program: a path, its source, or a ``Model``.
+        model: The program, as a path, source text or a ``Model``.
         data: As for ``jensen.fit``.
-        exchangeable: The ``int`` data variable that counts the records. Data sized by it in their leading dimension are
-            the records.
-        include: Folders to look for included files in.
+        exchangeable: The ``int`` data variable that counts the records. Data with this leading dimension are the
+            records.
+        include: Folders to search for included files.
         seed: Seed of random numbers in transformed data.
         threads: The largest number of threads of one evaluation.
 
     Raises:
-        StanError: The program or its data are wrong, or the log density is no prior plus a sum over the records: with the
-            line that makes it none.
+        StanError: The program or its data are wrong, or the log density is not a prior plus a sum over the records. The
+            message names the line responsible.
     """
     checked = model if isinstance(model, Model) else Model(model, include=include)
     return Minibatch(checked, data, seed=seed, threads=threads, exchangeable=exchangeable)

@@ -37,19 +37,21 @@ def regress(
     out: str | os.PathLike[str] | None = None,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Fits a regression; one that is not to be trusted warns.
+    """Fits a regression. A fit that is not trusted issues a warning.
 
     Args:
-        formula: ``"y ~ x + (1 | g)"``, or a list that goes on with formulas of other parameters: ``"sigma ~ x"``, ``"nu = 4"``.
-        data: A data frame of pandas or polars, columns by name, or the path of a table. Words and categories are factors;
-            rows with missing values are left out, which a warning counts.
-        family: The family, with its link where that is not the usual one: ``"poisson"``, ``"binomial(probit)"``.
-        priors: Priors such as ``"b ~ normal(0, 1)"``; others keep the usual one.
-        contrasts: How factors become columns.
-        prior_only: Leave the data out.
-        pointwise: Report the log likelihood and a replicate of every row; by default up to 2000 rows.
+        formula: ``"y ~ x + (1 | g)"``, or a list that continues with formulas of other parameters: ``"sigma ~ x"``,
+            ``"nu = 4"``.
+        data: A data frame of pandas or polars, columns by name, or the path of a table. Words and categories are
+            factors. Rows with missing values are omitted, and a warning gives their number.
+        family: The family, with its link if that is not the default: ``"poisson"``, ``"binomial(probit)"``.
+        priors: Priors such as ``"b ~ normal(0, 1)"``. Other parameters keep their default priors.
+        contrasts: The coding of factors as columns.
+        prior_only: Whether to ignore the data.
+        pointwise: Whether to report the log likelihood and a replicate of every row. The default is true up to 2000
+            rows.
         approximation: The approximating family, ``family`` of ``jensen.fit``.
-        out: A folder for results, the same as that of ``jensen regress --out``; ``regress_predict`` needs one.
+        out: A folder for results, with the files of ``jensen regress --out``. ``regress_predict`` needs one.
 
     The other settings are those of ``jensen.fit``. With the same seed the draws are those of the command, bit for bit.
 
@@ -87,12 +89,12 @@ def regress_predict(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Predicts rows of a table by a regression in a folder.
 
-    Gives ``linear`` predictors, ``expected`` values (of categories, their probabilities) and ``predicted`` responses, arrays of
-    shape ``(draws, rows, …)``, and ``rows``, the rows of the table that they are for: rows with missing values have none. A new
-    level of a group has an effect drawn from the distribution of all groups.
+    Returns ``linear`` predictors, ``expected`` values (probabilities for categories) and ``predicted`` responses, as
+    arrays of shape ``(draws, rows, …)``, and ``rows``, their rows in the table. Rows with missing values have no
+    predictions. The effect of a new level of a group is drawn from the distribution of all groups.
 
     Raises:
-        ValueError: A column is missing, or holds what the fit does not know.
+        ValueError: A column is missing, or has values that the fit does not know.
     """
     columns, path = _columns(data)
     rows, variables, draws = _jensen.regress_predict(os.fspath(folder), columns, path, seed, threads)
@@ -111,14 +113,14 @@ def regress_predict(
 def regress_effects(
     folder: str | os.PathLike[str], data: Table, *, threads: int | None = None
 ) -> list[dict[str, str | float | None]]:
-    """Average marginal effects over the rows of a table, by a regression in a folder: rows for a data frame.
+    """Average marginal effects over the rows of a table, from a regression in a folder, as rows for a data frame.
 
-    A number has the mean slope of the expected response (``contrast`` is ``dY/dX``), a factor the mean difference of each level
-    from the first one. ``category`` is that of responses that are categories; ``estimate``, ``sd``, ``q05`` and ``q95`` are of
-    the posterior. Rows keep their groups.
+    For a number the effect is the mean slope of the expected response (``contrast`` is ``dY/dX``), and for a factor the
+    mean difference of each level from the first. ``category`` names the category of a categorical response.
+    ``estimate``, ``sd``, ``q05`` and ``q95`` describe the posterior. Rows keep their groups.
 
     Raises:
-        ValueError: A column is missing, or holds what the fit does not know.
+        ValueError: A column is missing, or has values that the fit does not know.
     """
     columns, path = _columns(data)
     found = _jensen.regress_effects(os.fspath(folder), columns, path, threads)
@@ -126,10 +128,11 @@ def regress_effects(
 
 
 def regress_curves(folder: str | os.PathLike[str], *, threads: int | None = None) -> list[dict[str, str | float | None]]:
-    """Conditional effects of a regression in a folder: the expected response along each column, as rows for a data frame.
+    """Conditional effects from a regression in a folder: the expected response along each column, as rows for a data
+    frame.
 
-    Other columns are at their means or first levels, and groups have no effects; ``by`` is a column that interacts with
-    ``column``, with one curve for each ``by_value``.
+    Other columns are at their means or first levels, and group effects are omitted. ``by`` is a column that interacts
+    with ``column``, with one curve for each ``by_value``.
     """
     names = ("column", "value", "by", "by_value", "category")
     found = _jensen.regress_curves(os.fspath(folder), threads)

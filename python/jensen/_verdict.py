@@ -1,4 +1,4 @@
-"""What a fit is worth, in words and warnings."""
+"""The verdict on a fit, as text and warnings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class TrustWarning(UserWarning):
-    """A fit is not to be trusted, or something should be known of it."""
+    """A fit is not trusted, or it has remarks."""
 
 
 def verdict(summary: Mapping[str, Any]) -> str:
-    """The verdict of a summary in words, with what speaks against the fit."""
+    """The verdict of a summary as text, with the reasons not to trust the fit."""
     if summary["trusted"]:
         return "trusted"
     return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in summary.get("warnings", []))

@@ -1,7 +1,7 @@
 """Beyond one process: many fits at a time, by processes of this machine, a Ray cluster or ranks of MPI.
 
-The work is done by functions of the extension module that depend on nothing but their arguments; engines only call them.
-What comes out is the same, bit for bit, for every engine and every number of workers.
+Functions of the extension module do the work and depend only on their arguments. Engines only call them. Results are
+the same, bit for bit, for every engine and number of workers.
 """
 
 from __future__ import annotations
@@ -35,26 +35,28 @@ def map_fits(
     include: Sequence[str | os.PathLike[str]] = (),
     **settings: Any,
 ) -> list[dict[str, Any]]:
-    """Fits a Stan program to many data sets, with many seeds, and writes one table with a row a fit.
+    """Fits a Stan program to many data sets with many seeds, and writes one table with a row per fit.
 
-    A row has the data set's name, the seed, the verdict (``trusted``, ``not trusted`` or ``failed``), the bound, k̂, seconds,
-    a message, and mean and standard deviation of every scalar. A fit that fails is a row with the message. Rows are kept as
-    soon as they are there: the same call goes on where it was stopped, and further data sets or seeds add their rows.
+    A row has the data set's name, the seed, the verdict (``trusted``, ``not trusted`` or ``failed``), the bound, k̂,
+    seconds, a message, and mean and standard deviation of every scalar. A failed fit has a row with the message. Each
+    row is stored as soon as its fit ends, so the same call continues a stopped run, and more data sets or seeds add
+    rows.
 
     Args:
-        model: The program: a path, or its source.
-        datasets: Data sets by name, or a list of them: values by name, data frames, or paths of JSON files.
-        out: A folder, for ``table.csv`` and the rows as they came; or the name of a ``.parquet`` or ``.csv`` file, with
-            such a folder beside it that ends in ``.fits``.
-        engine: ``"local"``: processes of this machine; ``"ray"``: a Ray cluster; ``"mpi"``: ranks of MPI, of which the
-            first drives.
-        workers: Fits at a time, each on one thread; all processors unless given.
+        model: The program, as a path or source text.
+        datasets: Data sets by name, or a list of data sets. Each is a dictionary of values by name, a data frame, or
+            the path of a JSON file.
+        out: A folder for ``table.csv`` and the stored rows, or the name of a ``.parquet`` or ``.csv`` file. The folder
+            of the latter has the same name with the ending ``.fits``.
+        engine: ``"local"`` (processes on this machine), ``"ray"`` (a Ray cluster) or ``"mpi"`` (MPI ranks, of which the
+            first is the driver).
+        workers: Number of concurrent fits, each on one thread. The default is the number of processors.
         seeds: The seeds, such as ``range(1, 21)``.
-        include: Folders to look for included files in.
-        settings: The settings of ``jensen.fit``, by its names.
+        include: Folders to search for included files.
+        settings: The settings of ``jensen.fit``, by name.
 
     Returns:
-        The rows, of all data sets in their order; none on ranks of MPI that did not drive.
+        The rows of all data sets in order; none on MPI ranks other than the driver.
     """
     program, text = read_program(model)
     place = Path(out)
@@ -90,22 +92,24 @@ def build_topics(
     workers: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Makes a corpus of shards for ``fit_topics``, whose files of text are read by many processes.
+    """Builds a corpus of shards for ``fit_topics`` with many processes that read text files.
 
-    Each counts the words of one input file at a time; counts are added up, the vocabulary is chosen, files are written in its words
-    and put together to shards. The shards have the bytes of ``jensen topics build --shards`` of the same inputs, for any engine and
-    number of workers. A worker that is killed costs its file. All machines see inputs and ``out`` under the same paths.
+    Workers count the words of one input file at a time. The driver adds the counts and chooses the vocabulary, and
+    workers write the documents and assemble the shards. The shards have the bytes of ``jensen topics build --shards``
+    on the same inputs, for any engine and number of workers. If a worker is killed, another one repeats its file. All
+    machines must see the inputs and ``out`` under the same paths.
 
     Args:
-        inputs: Files and folders of text or bags of words. Files are the unit: give as many as there are workers.
-        out: The folder of the corpus; an earlier corpus there is replaced.
+        inputs: Files and folders of text or bags of words. One worker reads one file, so supply at least as many files
+            as workers.
+        out: The folder of the corpus. An earlier corpus in it is replaced.
         shards: The number of shards.
         engine: As in ``map_fits``.
-        workers: Files that are read at a time, each on one thread; all processors unless given.
+        workers: Number of files read concurrently, each on one thread. The default is the number of processors.
         settings: The settings of ``jensen topics build``, by the names of its flags.
 
     Returns:
-        What ``jensen topics build --json`` says; nothing on ranks of MPI that did not drive.
+        The output of ``jensen topics build --json``; nothing on MPI ranks other than the driver.
     """
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     request = {"inputs": [os.fspath(path) for path in given], **settings}
@@ -143,24 +147,25 @@ def fit_topics(
     threads: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Learns topics from a corpus of ``jensen topics build --shards``, whose shards are worked at by many processes.
+    """Learns topics from a corpus of ``jensen topics build --shards`` with many processes that share the shards.
 
-    In every step the shards solve their shares of the minibatch; their statistics are added up over a fixed tree of shards.
-    The results are those of ``jensen topics fit`` of the same corpus, bit for bit, for any engine and number of workers. A
-    worker that is killed costs its block of shards again. All machines see the corpus under the same path.
+    In every step each shard solves its share of the minibatch, and the driver adds the statistics over a fixed tree of
+    shards. The results equal those of ``jensen topics fit`` on the same corpus, bit for bit, for any engine and number
+    of workers. If a worker is killed, another one repeats its block of shards. All machines must see the corpus under
+    the same path.
 
     Args:
-        corpus: The folder of a corpus; one of a single file has one shard.
+        corpus: The folder of a corpus, or a corpus in a single file, which has one shard.
         topics: The number of topics.
-        out: A folder for results and checkpoints, the same as that of ``jensen topics fit --out``.
+        out: A folder for results and checkpoints, with the files of ``jensen topics fit --out``.
         engine: As in ``map_fits``.
-        workers: Shards that are worked at at a time, each on one thread; all processors unless given.
-        resume: Goes on with the run in ``out`` from its last checkpoint.
+        workers: Number of shards processed concurrently, each on one thread. The default is the number of processors.
+        resume: Whether to resume the run in ``out`` from its last checkpoint.
         threads: Threads of the driver.
         settings: The settings of ``jensen topics fit``, by the names of its flags.
 
     Returns:
-        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+        The contents of ``fit.json``; nothing on MPI ranks other than the driver.
     """
     # Workers have working folders of their own.
     path = os.path.abspath(corpus)
@@ -258,27 +263,27 @@ def fit_records(
     include: Sequence[str | os.PathLike[str]] = (),
     **settings: Any,
 ) -> dict[str, Any]:
-    """Fits a Stan program to exchangeable records in Parquet files, each of which is a shard that is evaluated elsewhere.
+    """Fits a Stan program to exchangeable records in Parquet files. Each file is a shard that a worker evaluates.
 
-    Every minibatch has records of all shards. Each shard evaluates its share, and values and gradients are added up over a fixed
-    tree of shards: the results are the same, bit for bit, for any engine and number of workers, and whatever was killed. A
-    worker that is killed costs its share again. All machines see the files under the same paths.
+    Every minibatch has records of all shards. Each shard evaluates its share, and the driver adds values and gradients
+    over a fixed tree of shards, so the results are the same, bit for bit, for any engine, number of workers and killed
+    workers. If a worker is killed, another one repeats its share. All machines must see the files under the same paths.
 
     Args:
-        model: The program: a path, or its source.
+        model: The program, as a path or source text.
         records: A folder of Parquet files, or files, whose rows are the records.
         data: The other data, as in ``jensen.fit``.
         exchangeable: The ``int`` data variable that counts the records.
         out: A folder for results and checkpoints.
         engine: As in ``map_fits``.
-        workers: Shards that are evaluated at a time, each on one thread; all processors unless given.
-        resume: Goes on with the run in ``out`` from its last checkpoint.
+        workers: Number of shards evaluated concurrently, each on one thread. The default is the number of processors.
+        resume: Whether to resume the run in ``out`` from its last checkpoint.
         threads: Threads of the driver.
-        include: Folders to look for included files in.
-        settings: The settings of ``jensen.fit``, by its names. Make ``batch`` large: some thousand records a shard.
+        include: Folders to search for included files.
+        settings: The settings of ``jensen.fit``, by name. Make ``batch`` large, with a few thousand records per shard.
 
     Returns:
-        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+        The contents of ``fit.json``; nothing on MPI ranks other than the driver.
     """
     program, text = read_program(model)
     request = encode({"exchangeable": exchangeable, "records": paths_of(records), **settings})
@@ -334,25 +339,27 @@ def fit_mixture(
     threads: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Fits a mixture to the rows of tables, each of which is a shard that is worked at elsewhere.
+    """Fits a mixture to the rows of tables. Each table is a shard that a worker processes.
 
-    In every step each shard finds the responsibilities of its rows and answers with their statistics and its part of the bound; these
-    are added up over a fixed tree of shards. The results are the same, bit for bit, for any engine and number of workers, and
-    whatever was killed; those of ``jensen mixture fit`` of all rows in one table differ by rounding where no rows are held out. A
-    worker that is killed costs its share again. All machines see the files under the same paths.
+    In every step each shard computes the responsibilities of its rows and returns their statistics and its part of the
+    bound, which the driver adds over a fixed tree of shards. The results are the same, bit for bit, for any engine,
+    number of workers and killed workers. Without held-out rows they equal those of ``jensen mixture fit`` on one table
+    of all rows up to rounding. If a worker is killed, another one repeats its share. All machines must see the files
+    under the same paths.
 
     Args:
-        files: Tables of the same columns as ``jensen mixture fit`` reads them, one or several; of a folder all its files.
+        files: One or several tables with the same columns, in the formats of ``jensen mixture fit``. A folder stands
+            for all its files.
         components: The number of components, or a range such as ``"1..10"`` from which the bound chooses.
-        out: A folder for results and checkpoints, the same as that of ``jensen mixture fit --out``.
+        out: A folder for results and checkpoints, with the files of ``jensen mixture fit --out``.
         engine: As in ``map_fits``.
-        workers: Shards that are worked at at a time, each on one thread; all processors unless given.
-        resume: Goes on with the run in ``out`` from its last checkpoint.
+        workers: Number of shards processed concurrently, each on one thread. The default is the number of processors.
+        resume: Whether to resume the run in ``out`` from its last checkpoint.
         threads: Threads of the driver.
         settings: The settings of ``jensen mixture fit``, by the names of its flags.
 
     Returns:
-        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+        The contents of ``fit.json``; nothing on MPI ranks other than the driver.
     """
     tables = _tables(files)
     if components is None and not resume:
@@ -393,12 +400,12 @@ def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 
 
 def folds(data: Mapping[str, Any], k: int, *, count: str, records: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Data sets for ``map_fits`` that leave out one of ``k`` folds of the records each.
+    """Data sets for ``map_fits``, each without one of ``k`` folds of the records.
 
     Args:
         data: The data by name.
         k: The number of folds; record i is in fold i modulo k.
-        count: The name of the number of records.
+        count: The name of the data variable with the number of records.
         records: The names of the values whose first axis is records.
     """
     n = int(data[count])

@@ -23,7 +23,7 @@ class FullRank:
 
 @dataclass(frozen=True)
 class Sparse:
-    """A normal whose precision is zero where the density has no mixed second derivative."""
+    """A normal whose precision is zero for pairs without a mixed second derivative of the log density."""
 
     def __str__(self) -> str:
         return "sparse"

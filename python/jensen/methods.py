@@ -1,4 +1,4 @@
-"""Methods with their own settings, as values for ``jensen.fit(method=...)``."""
+"""Methods with their settings, as values for ``jensen.fit(method=...)``."""
 
 from __future__ import annotations
 

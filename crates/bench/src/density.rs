@@ -1,4 +1,4 @@
-//! Density evaluations over the corpus, as ratios against a peer.
+//! Times of density evaluations over the corpus, as ratios to a peer.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -20,12 +20,12 @@ pub struct Size {
     pub terms: u64,
     /// Topics.
     pub topics: u64,
-    /// Mean number of tokens of a document; they vary from a half to three halves of it.
+    /// Mean number of tokens of a document. Numbers vary from half to one and a half times the mean.
     pub tokens: u64,
 }
 
-/// Writes documents as LDA-C to `out`, and their made-up words to `vocab.txt` beside it. Document `i` depends on the
-/// seed and `i` alone.
+/// Writes documents as LDA-C to `out`, and their invented words to `vocab.txt` in the same folder. Document `i` depends
+/// on the seed and `i` alone.
 ///
 /// Every topic has its own order of the words, by a permutation v → a v + b of the vocabulary, and probabilities close to
 /// 1/rank; a document mixes three topics.

@@ -1,4 +1,4 @@
-//! `jensen-bench`: the cost of Jensen over the model corpus, beside that of a peer.
+//! `jensen-bench`: the cost of Jensen over the model corpus, compared with a peer.
 //!
 //! Run it in a release build; tests do not run it.
 
@@ -34,7 +34,7 @@ enum Command {
         #[arg(long, default_value_t = 0.2)]
         seconds: f64,
     },
-    /// Documents drawn from a topic model, as LDA-C with vocab.txt beside it.
+    /// Documents drawn from a topic model, as LDA-C with `vocab.txt` in the same folder.
     Documents {
         /// The file to write.
         out: PathBuf,
@@ -54,7 +54,8 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
-    /// Seconds a pass of training an auto-encoder of images, beside large matrix products and JAX.
+    /// Seconds per pass of training an auto-encoder of images, compared with large matrix products
+    /// and JAX.
     Neural(neural::NeuralArgs),
 }
 

@@ -1,4 +1,4 @@
-//! Training of an auto-encoder of images, beside large matrix products and beside a peer.
+//! Speed of training an auto-encoder of images, compared with large matrix products and with a peer.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,7 +77,8 @@ impl Seconds {
     }
 }
 
-/// Measures passes over the images, large matrix products between them, and the peer before and after; prints lines.
+/// Measures passes over the images, large matrix products between them, and the peer before and after, and prints
+/// the results.
 pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     let open = |path: &Path| Rows::open(path).map_err(|error| anyhow::anyhow!("{error}"));
     let rows = args.images.as_deref().map(open).transpose()?;

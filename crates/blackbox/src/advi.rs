@@ -1,22 +1,23 @@
-//! Automatic differentiation variational inference exactly as Stan defines it.
+//! Automatic differentiation variational inference as Stan defines it.
 //!
 //! Stochastic gradient ascent on the bound with naive gradients (one draw by default) and the step
 //! `ω += η k^(−1/2) g / (τ + √s_k)`, `τ = 1`, where `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²`
 //! (Kucukelbir, Tran, Ranganath, Gelman and Blei, JMLR 18, 2017; the paper's exponent is
 //! `−1/2 + 10⁻¹⁶`, Stan's program has `−1/2`).
 //!
-//! * Candidates for η: ascents of 50 iterations from the start with η = 100, 10, 1, 0.1, 0.01. ADVI chooses the first η
-//!   whose successor ends lower, provided that it ended above the start. If none did, the run fails. During adaptation,
-//!   a gradient that cannot be computed is treated as zero.
+//! * Candidates for η are 100, 10, 1, 0.1 and 0.01. Each is tried in an ascent of 50 iterations from the start. ADVI
+//!   chooses the first η whose successor ends lower, provided that it ended above the start. If no candidate did, the
+//!   run fails. During adaptation, a gradient that cannot be computed is treated as zero.
 //! * Every 100 iterations the bound is estimated from 100 draws, and its relative change
 //!   `|(previous − present)/present|` enters a window of `max(0.1 K/100, 2)` values for K allowed
 //!   iterations. The run ends when the mean or the (upper) median of the window falls below 0.01.
-//! * Draws with a non-finite density or gradient are replaced by further draws. If as many are replaced as requested
-//!   (for a gradient: ten times as many), the run ends as diverged. (Stan rejects on exceptions and non-finite
-//!   gradients; here a non-finite value is rejected, too, because its gradient is unspecified.)
+//! * Draws with a non-finite density or gradient are replaced by further draws. If the number of replaced draws reaches
+//!   the requested number (ten times that number for a gradient), the run ends as diverged. (Stan rejects on exceptions
+//!   and non-finite gradients; this implementation also rejects a non-finite value, because its gradient is
+//!   unspecified.)
 //!
-//! The relative rule is Stan's own and often stops early; [`AdviStop::Nats`] replaces it by one in
-//! nats. Random numbers differ from Stan's, so runs agree in distribution only.
+//! Stan's relative rule often stops early; [`AdviStop::Nats`] replaces it by one in nats. Random numbers differ from
+//! Stan's, so runs agree in distribution only.
 
 mod rule;
 
@@ -46,8 +47,8 @@ const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 pub enum AdviStop {
     /// Stan's rule on relative changes.
     Relative,
-    /// When a second-order polish finds no more than the tolerance in nats, with its standard error. The rule is
-    /// checked whenever ten evaluations of the bound gain no more than that.
+    /// The run stops when a second-order polish gains at most the tolerance in nats, including its standard error. The
+    /// rule is checked whenever ten evaluations of the bound gain no more than that.
     Nats,
 }
 
@@ -125,13 +126,13 @@ impl Fitting for AdviSettings {
         )))
     }
 
-    /// The relative rule has to answer to the certificate; the rule in nats contains it.
+    /// The relative rule needs the certificate. The rule in nats contains it.
     fn certificate(&self) -> Option<f64> {
         (self.stop == AdviStop::Relative).then_some(self.tolerance)
     }
 }
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 pub struct Advi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -224,7 +225,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         }
     }
 
-    /// Forgets the ascent, for the next phase.
+    /// Discards the ascent, for the next phase.
     fn reset(state: &mut AdviState, phase: Phase, eta: f64) {
         state.omega.clone_from(&state.start);
         state.history.fill(0.0);
@@ -323,7 +324,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// The rule in nats. Every ten evaluations, it asks for a certificate if matched draws show no gain since the last
+    /// The rule in nats. Every ten evaluations, it requests a certificate if matched draws show no gain since the last
     /// check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;

@@ -9,8 +9,8 @@
 //! small a one of the parameter. An approximation is used as it is only where none moves by more than the [`Policy`]
 //! allows, as many standard errors included as it counts as evidence.
 //!
-//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. A single draw that carries the weight
-//! makes them large, so it is not evidence.
+//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw carries the weight, they
+//! are large, so that such a draw is no evidence.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -28,7 +28,7 @@ const GRAIN: usize = 1 << 14;
 pub struct Difference {
     /// Index of the coordinate.
     pub coordinate: usize,
-    /// Whether it is of the value that the coordinate is the logarithm or logit of.
+    /// Whether it refers to the value whose logarithm or logit is the coordinate.
     pub constrained: bool,
     /// Weighted minus plain.
     pub value: f64,
@@ -45,7 +45,7 @@ impl Difference {
         standard_error: f64::INFINITY,
     };
 
-    /// The largest size that the draws do not speak against.
+    /// The largest size that is consistent with the draws.
     fn largest(&self, policy: &Policy) -> f64 {
         let size = self.value.abs() + policy.confidence() * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
@@ -137,7 +137,7 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// Relative to the mean, in a unit of its own, at a draw of the coordinate.
+    /// The value at a draw of the coordinate, relative to the value at the mean and in its own unit.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,
@@ -160,7 +160,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// An accumulator without draws for an approximation with these means and standard deviations. Coordinates without
-    /// a scale are reported as they are.
+    /// a scale count as reported values.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -185,7 +185,7 @@ impl Moments {
         }
     }
 
-    /// Adds draws with their log weights. Draws whose weight is NaN or zero count only as plain draws.
+    /// Adds draws with their log weights. A draw whose weight is NaN or zero counts only as a plain draw.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -276,8 +276,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks;
-    /// the difference of means is in standard deviations.
+    /// Weighted minus plain values of the mean and the log standard deviation of a quantity, without one of the blocks.
+    /// The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);
@@ -346,7 +346,7 @@ mod tests {
         moments.agreement(&POLICY)
     }
 
-    /// The same for q = normal(0, 1) and a posterior normal(mean, sd).
+    /// As above, for q = normal(0, 1) and a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         of((0.0, 1.0), Scale::Identity, draws, |z| {
             -0.5 * ((z - mean) / sd).powi(2) - sd.ln()

@@ -1,4 +1,4 @@
-//! A fitted approximation: reproducible draws, storable.
+//! A fitted approximation, with reproducible draws and a stored form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Draws {
 pub enum LoadError {
     /// The bytes are damaged or of another format.
     Bytes(CheckpointError),
-    /// Something is missing or of the wrong size.
+    /// An entry is missing or has the wrong size.
     Content(ArchiveError),
 }
 

@@ -1,12 +1,12 @@
 //! Stochastic-gradient variational inference: estimator × family × optimiser, with averaged iterates
 //! and a stopping rule in nats.
 //!
-//! Iterations are grouped in segments. The average of a segment's iterates is the candidate. It is compared with the
-//! best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the step size is
-//! halved. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the remaining
-//! gain. The fit has converged only if that gain is within the tolerance, with one standard error. Slow progress alone
-//! proves nothing. Families that cannot be polished, such as flows, have converged when ever smaller steps gain
-//! nothing. Their importance weights tell how good the draws are.
+//! Iterations are grouped in segments. The average of a segment's iterates is the candidate. The method compares it
+//! with the best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the method
+//! halves the step size. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates
+//! the remaining gain. The fit has converged only if that gain is within the tolerance, with one standard error. Slow
+//! progress alone is no evidence of convergence. Families without a polish, such as flows, have converged when smaller
+//! and smaller steps gain nothing. Their importance weights show the quality of the draws.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ const PATIENCE: u64 = 4;
 /// The share of the first step size at which a family without second derivatives is given no smaller one.
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 pub struct Bbvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -187,7 +187,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         stream.lanes(0, self.oracle.family().noise_dim(), lanes)
     }
 
-    /// The window is full: compare, and decide.
+    /// Compares and decides at the end of a segment.
     fn end_window(
         &mut self,
         state: &mut BbviState,

@@ -1,24 +1,24 @@
 //! The evaluations of a fit, in two units.
 //!
-//! *Lane evaluations* count every draw at which something is evaluated; a Hessian-vector product counts two. *Oracle
-//! calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call is one minibatch at its
-//! default size, which is 256 draws for a gradient, 85 for Hessian-vector products (counted twice) and 128 for an
+//! *Lane evaluations* count every draw at which the density is evaluated. A Hessian-vector product counts as two.
+//! *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call is one minibatch at
+//! its default size, which is 256 draws for a gradient, 85 for Hessian-vector products (counted twice) and 128 for an
 //! estimate of a change of the bound, which evaluates each draw at both ends. Minibatches of other sizes count in
-//! proportion to their own default, and a lane that evaluates some of the records counts as their share of all. Seconds
-//! need neither.
+//! proportion to their default, and a lane that evaluates some of the records counts as the share of these records.
+//! Seconds need neither.
 
 use std::ops::{Add, AddAssign};
 
 use jensen_run::Record;
 use serde::{Deserialize, Serialize};
 
-/// Draws of one gradient that make an oracle call.
+/// Number of draws of a gradient that count as one oracle call.
 pub const GRADIENT_BATCH: usize = 256;
 
-/// Draws of one Hessian-vector product that make two oracle calls.
+/// Number of draws of a Hessian-vector product that count as two oracle calls.
 pub const PRODUCT_BATCH: usize = 85;
 
-/// Number of draws of one estimate of a change of the bound that make an oracle call.
+/// Number of draws of an estimate of a change of the bound that count as one oracle call.
 pub const CHANGE_BATCH: usize = 128;
 
 /// Draws evaluated, by kind.
@@ -38,7 +38,7 @@ impl Calls {
         self.values + self.gradients + 2 * self.products
     }
 
-    /// Minibatches of the default sizes, products twice.
+    /// Minibatches of the default sizes, with products counted twice.
     pub fn minibatches(&self) -> f64 {
         let share = |draws: u64, batch: usize| draws as f64 / batch as f64;
         share(self.values, 2 * CHANGE_BATCH)
@@ -46,7 +46,7 @@ impl Calls {
             + 2.0 * share(self.products, PRODUCT_BATCH)
     }
 
-    /// The same where each lane saw the share (part, whole) of the data, rounded up.
+    /// These evaluations, for lanes that each evaluate the share (part, whole) of the data, rounded up.
     #[must_use]
     pub fn share(&self, (part, whole): (u64, u64)) -> Self {
         let share = |lanes: u64| {

@@ -1,9 +1,8 @@
-//! An independent judge of stochastic fits: how much a second-order polish still finds.
+//! An independent check of stochastic fits: the gain of a second-order polish.
 //!
-//! Rules that watch a noisy objective stop when progress is slow, not when the optimum is near. The certificate
-//! improves the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the
-//! bounds on a further set of matched draws. That difference is an unbiased estimate of an improvement that really
-//! exists.
+//! Stopping rules on a noisy objective react to slow progress, not to a close optimum. The certificate improves
+//! the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the bounds on
+//! a further set of matched draws. That difference is an unbiased estimate of a possible improvement.
 
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Whether an improvement beyond `tolerance` is ruled out by one standard error.
+    /// Whether one standard error excludes an improvement beyond `tolerance`.
     pub fn within(&self, tolerance: f64) -> bool {
         self.improvement.mean + self.improvement.standard_error <= tolerance
     }
@@ -35,8 +34,8 @@ impl Certificate {
 /// Largest number of draws on which an improvement is judged.
 const MAX_JUDGES: usize = 16_384;
 
-/// Polishes `omega` and judges the result; `iteration` keys the draws. The judgement takes more draws
-/// until its standard error is below half of `tolerance`.
+/// Polishes `omega` and judges the result. `iteration` is the key of the draws. The judgement adds draws until its
+/// standard error is below half of `tolerance`.
 pub fn certify<D: TwiceDifferentiable>(
     density: &D,
     family: &Arc<dyn Family>,

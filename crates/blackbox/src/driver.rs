@@ -1,11 +1,12 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
-//! Stages: starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a richer one if
-//! the first one's importance weights have too heavy a tail, or move a mean or a spread. With a hundred coordinates or
-//! more and few global parameters, that family is first the conditionally structured Gaussian. It usually takes less
-//! time than others and is the best start for a refinement, unless it ends far from the posterior. A family is fitted
-//! by the methods of its [plan](Method::plan), each of which takes over when the previous one gives up. All stages are
-//! steps of one [`Algorithm`], so budgets, traces and checkpoints apply across stages.
+//! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a
+//! richer family if the importance weights of the first have too heavy a tail, or move a mean or a spread. From a
+//! hundred coordinates on, if there are few global parameters, the first richer family is the conditionally structured
+//! Gaussian. It usually takes less time than other families and is the best start for a refinement, unless it ends far
+//! from the posterior. A family is fitted by the methods of its [plan](Method::plan), each of which takes over when the
+//! previous one gives up. All stages are steps of one [`Algorithm`], so budgets, traces and checkpoints apply across
+//! stages.
 //!
 //! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
 //! sample of the records if there are many; see [`Prepared`].
@@ -38,7 +39,7 @@ use crate::starts::{Init, StartOutcome, Starts, best_start};
 /// The result of the driver.
 #[derive(Clone, Debug)]
 pub struct DriverOutput {
-    /// The families in the order fitted.
+    /// The families in the order of their fits.
     pub results: Vec<FamilyResult>,
     /// The starts.
     pub starts: Vec<StartOutcome>,
@@ -56,12 +57,12 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     /// Whether the run begins with the conditionally structured Gaussian and without starts; see
     /// [`begins_conditional`].
     conditional: bool,
-    /// The algorithm of the present stage, by family and name of the stage.
+    /// The algorithm of the current stage, by family and name of the stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// A fit of `density`. Its `records` are prepared if the method needs them.
+    /// A fit of `density`. It prepares `records` if the method needs them.
     pub fn new(
         density: &'a D,
         records: Option<&'a Prepared<'a>>,
@@ -79,7 +80,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the first method can begin.
+    /// Checks that the first method can begin.
     ///
     /// # Errors
     /// Fails if its settings do not suit the density.
@@ -129,7 +130,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// ω of `kind` that corresponds to `omega` of another kind, and the evaluations it took.
+    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations.
     fn enrich(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
         let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
@@ -181,7 +182,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// The algorithm of the present stage, recreated after a resume.
+    /// The algorithm of the current stage, recreated after a resume.
     fn engage(&mut self, stage: &Stage, kind: FamilyKind) -> Result<&mut Engaged<'a>, FitError> {
         let name = stage.name();
         if !matches!(self.engaged, Some((k, n, _)) if (k, n) == (kind, name)) {
@@ -198,7 +199,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// Evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// The evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, kind: FamilyKind) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -214,7 +215,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The best start, widened to the first family, and the evaluations that took.
+    /// The best start, converted to the first family, and the number of evaluations.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
         let (omega, calls) =
@@ -222,7 +223,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (kind, omega, calls)
     }
 
-    /// The stage after the present one, which ended with `status`: its family, method and beginning.
+    /// The stage after the current one, which ended with `status`: its family, method and starting point.
     fn next(
         &self,
         state: &mut DriverState,
@@ -287,7 +288,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.of_several_modes(state)
     }
 
-    /// The stage of the richer family, which starts at the result of the poorer one. That result is kept.
+    /// The stage of the richer family, which starts at the result of the simpler one. That result is kept.
     fn widened(
         &self,
         kind: FamilyKind,
@@ -298,7 +299,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// A family's stage, beginning at an earlier result.
+    /// The stage of a family that starts at an earlier result.
     fn begun_at(
         &self,
         kind: FamilyKind,
@@ -323,7 +324,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// The usual sequence, after the shortcut found no result.
+    /// The usual sequence, if the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -353,7 +354,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         })
     }
 
-    /// Goes on to the stage after the present one, which ended with `status`.
+    /// Proceeds to the stage after the current one, which ended with `status`.
     fn advance(
         &mut self,
         state: &mut DriverState,

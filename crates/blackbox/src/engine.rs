@@ -14,15 +14,15 @@ use crate::records::Prepared;
 
 /// The input of a method.
 pub struct Beginning<'a, D: TwiceDifferentiable> {
-    /// The density, of all its data.
+    /// The density of all data.
     pub density: &'a D,
-    /// Its records, prepared for the fit, if the method [asks](MethodSettings::batch) for them.
+    /// Its records, prepared for the fit, if the method [requests](MethodSettings::batch) them.
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,
     /// The random numbers.
     pub source: NoiseSource,
-    /// Where it begins. After a resume that is the beginning of the stage, which no step depends on.
+    /// Where it begins. After a resume this is the start of the stage, on which no step depends.
     pub omega: Vec<f64>,
     /// Keeps the draws of the fit's families apart: 0 for the first.
     pub stream: u64,
@@ -61,7 +61,7 @@ pub trait MethodSettings: Copy {
     /// One sentence that names the setting, its value and its range.
     fn validate(&self) -> Result<(), String>;
 
-    /// Number of draws in `dim` coordinates whose derivatives it stores at once.
+    /// Number of draws in `dim` coordinates whose derivatives it stores together.
     fn lanes(&self, dim: usize) -> usize;
 
     /// Records of a minibatch, for methods that need exchangeable records.
@@ -69,13 +69,13 @@ pub trait MethodSettings: Copy {
         None
     }
 
-    /// Whether it can fit a family of such derivatives.
+    /// Whether it can fit a family with these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
 }
 
-/// The settings of a method that fits on its own.
+/// The settings of a method that needs no other method.
 pub trait Fitting: MethodSettings {
     /// The state that it carries between iterations.
     type State: MethodState + Snapshot + 'static;
@@ -95,22 +95,22 @@ pub trait Fitting: MethodSettings {
         false
     }
 
-    /// The tolerance in nats within which a second-order polish has to confirm its convergence; `None` if its own rule
-    /// implies it.
+    /// The tolerance in nats within which a second-order polish must confirm convergence. `None` if the method's own
+    /// rule implies that.
     fn certificate(&self) -> Option<f64> {
         None
     }
 
-    /// The share of the data that one lane evaluates, for this number of records.
+    /// The share of the data that one lane evaluates, for the given number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
     }
 }
 
-/// The observable part of a method's state during a run.
+/// The visible part of a method's state during a run.
 pub trait MethodState {
-    /// The parameters that it would report at present.
+    /// The parameters of a result at the current state.
     fn omega(&self) -> &[f64];
 
     /// Evaluations so far.
@@ -129,12 +129,12 @@ impl<S: MethodState + Snapshot + Any> StoredState for S {
     }
 }
 
-/// A method that runs on one family, with a state of its own kind.
+/// A method that runs on one family, with its own type of state.
 pub trait Engine {
     /// See [`Algorithm::init`].
     ///
     /// # Errors
-    /// A status if there is no sensible initial state.
+    /// A status if there is no valid initial state.
     fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
 
     /// See [`Algorithm::step`].

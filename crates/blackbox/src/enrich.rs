@@ -1,4 +1,4 @@
-//! The starting point of a richer family: the result of a simpler family, adjusted to the curvature of the density.
+//! The starting point of a richer family: the result of a simpler family, adapted to the curvature of the density.
 
 use std::sync::Arc;
 

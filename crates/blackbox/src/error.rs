@@ -1,4 +1,4 @@
-//! Errors: no fit is possible, or records cannot be fitted as requested. Also the check that most settings share.
+//! The errors of fits that cannot start and of invalid requests on records, and a check that most settings share.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use jensen_run::{RunError, Status};
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
-    /// A setting is out of range; the text names it.
+    /// A setting is outside its range. The text names it.
     Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
@@ -18,7 +18,7 @@ pub enum FitError {
         /// The point's.
         found: usize,
     },
-    /// No starting point could be evaluated.
+    /// No starting point has a finite density.
     CannotStart(Status),
     /// The records cannot be fitted as requested.
     Records(RecordError),
@@ -50,7 +50,7 @@ impl fmt::Display for FitError {
 
 impl std::error::Error for FitError {}
 
-/// A wrong request, with the way out.
+/// An invalid request, with the remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordError {
     /// There are no records.
@@ -64,7 +64,7 @@ pub enum RecordError {
         /// N.
         records: usize,
     },
-    /// The estimator passes over all records every iteration.
+    /// The estimator would pass over all records in every iteration.
     TooManyRecords {
         /// Its name.
         estimator: &'static str,
@@ -84,7 +84,7 @@ pub enum RecordError {
         /// Bytes that the SVRG form needs, if that is the way out.
         svrg: Option<u64>,
     },
-    /// No draws, a weight outside its interval and the like.
+    /// An invalid number, such as no draws or a weight outside its interval.
     Setting(String),
 }
 

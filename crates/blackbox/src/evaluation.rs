@@ -16,7 +16,7 @@ use crate::psis::{khat, khat_threshold, tail_index_error};
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
-/// The same in a hurry, and the smallest of slow densities.
+/// Draws per block after an interrupt, and the smallest block of slow densities.
 const HURRIED: usize = 32;
 
 /// Operations of one call, a quarter of a second on one thread. The remaining time is checked between calls.
@@ -47,14 +47,14 @@ pub struct Evaluation {
     pub agreement: Agreement,
     /// Number of draws.
     pub draws: usize,
-    /// Draws at which the density was NaN.
+    /// Number of draws at which the density was NaN.
     pub rejected: usize,
-    /// Draws at which the density was zero (−∞).
+    /// Number of draws at which the density was zero (−∞).
     pub impossible: usize,
 }
 
 impl Evaluation {
-    /// Whether too many draws are outside of the support, or any is NaN.
+    /// Whether too many draws are outside the support, or any is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
@@ -119,7 +119,7 @@ pub fn log_weights<D: LogDensity>(
     weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// The same, with access to every block of draws and its log weights, until an interrupt ends the evaluation.
+/// [`log_weights`] with access to every block of draws and its log weights, until an interrupt ends the evaluation.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -149,12 +149,12 @@ fn weigh<D: LogDensity>(
 }
 
 /// Evaluates `omega` on `draws` fresh draws, then on 2, 4 and 8 times that number while k̂ remains in doubt, and on 32
-/// times if it is then near the threshold (up to 400 dimensions). It also takes more draws while they cannot show
-/// whether the weights move a mean or a standard deviation too far.
+/// times if it is then near the threshold (up to 400 dimensions). It also adds draws until they show whether the
+/// weights move a mean or a standard deviation too far.
 ///
-/// The doubt is on both sides. From a few thousand draws, k̂ has a standard error above 0.1, so that a funnel may pass
-/// by luck. If the weights are nearly constant, the few per cent of draws in the fitted tail may surround a local
-/// maximum of the weights, and its shape says nothing.
+/// The doubt concerns both accepting and rejecting. From a few thousand draws, k̂ has a standard error above 0.1, so a
+/// funnel may pass by chance. If the weights are nearly constant, the few per cent of draws in the fitted tail may
+/// surround a local maximum of the weights, and the shape of the tail is then meaningless.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -171,10 +171,10 @@ pub fn evaluate<D: LogDensity>(
 pub(crate) enum Successor {
     /// Nothing.
     None,
-    /// A richer family, which costs less than to be certain that this one is bad.
+    /// A richer family. Its fit costs less than an evaluation that proves the failure of this family.
     Richer,
-    /// A refinement. It costs less than an evaluation on more than [`NUMBERS`] values (of [`UNKNOWN`] coordinates at
-    /// least).
+    /// A refinement. It costs less than an evaluation of more than [`NUMBERS`] values (at least [`UNKNOWN`]
+    /// coordinates).
     Refinement,
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
-/// Evaluates `omega` on exactly this number of draws, separate from those of the evaluation.
+/// Evaluates `omega` on exactly the given number of draws, separate from those of the evaluation.
 pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -273,7 +273,7 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// The evaluation of given log weights, which move the moments so far.
+/// The evaluation from given log weights and the distance by which they move the moments.
 pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();

@@ -17,15 +17,15 @@ use crate::symmetry::Labellings;
 /// A finished fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Every family fitted, in order, with its own evaluation.
+    /// All fitted families in order, each with its evaluation.
     pub families: Vec<FamilyResult>,
-    /// Index of the one to use.
+    /// Index of the family to use.
     pub chosen: usize,
-    /// How the optimisation of the chosen family ended.
+    /// The status at the end of the optimisation of the chosen family.
     pub status: Status,
-    /// How the whole run ended, its refinement included.
+    /// The status at the end of the whole run, including the refinement.
     pub ended: Status,
-    /// Every start's end; empty if the method begins without them.
+    /// The result of every start; empty if the method has no starts.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
@@ -89,7 +89,7 @@ impl Fit {
     /// The approximation of one family.
     ///
     /// # Panics
-    /// Panics if the family does not exist, which is a bug of the caller.
+    /// Panics if the family does not exist, which is a bug in the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
         Approximation::new(result.kind, self.space.clone(), result.omega.clone())
@@ -121,7 +121,7 @@ impl Fit {
         self.status.is_converged()
     }
 
-    /// Other optima of comparable mass that the starts found and that are not the best one with another labelling.
+    /// Other optima of comparable mass that the starts found, except relabellings of the best.
     pub fn modes(&self) -> Vec<OtherMode> {
         let found = modes_of(&self.starts)
             .into_iter()
@@ -145,15 +145,15 @@ impl Fit {
             .collect()
     }
 
-    /// The number of modes that exchanging elements of arrays generates from the fitted one, including itself, as far
-    /// as starts have shown. All have the same mass, so one of them represents all. The log evidence of the whole
-    /// posterior is that of one mode plus the logarithm of their number.
+    /// The number of known modes that permutations of array elements generate from the fitted mode, including itself.
+    /// All have the same mass, so one of them represents all. The log evidence of the whole posterior is that of one
+    /// mode plus the logarithm of their number.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
 
-    /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts agree; or refined draws
-    /// have mixed and the starts agree.
+    /// Whether the approximation passes its checks (the optimiser converged, k̂ is within its limit, every draw has a
+    /// finite density and the starts agree), or refined draws have mixed and the starts agree.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }

@@ -1,4 +1,4 @@
-//! `fit`: a density in, a judged approximation out.
+//! [`fit`] turns a density into an approximation with a verdict.
 
 use jensen_density::{ErasedDensity, LogDensity, TwiceDifferentiable};
 use jensen_run::{Control, Identity, Interrupt, run_interruptibly};
@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::starts::Init;
 use crate::watched::Watched;
 
-/// Names a model and its data for checkpoints: digests, or empty if nothing is stored.
+/// Identifies a model and its data in checkpoints by digests. The digests are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Digest of the model.
@@ -95,8 +95,8 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// The same, where something is computed from draws of the approximation: `reported` says whether the reported values
-/// can be computed from them, too, by their weights. If the approximation alone cannot be trusted, it is refined.
+/// As [`fit`], for callers that compute values from draws of the approximation. `reported` tells whether weighted draws
+/// also give the reported values. If the approximation alone cannot be trusted, this refines it.
 ///
 /// # Errors
 /// As [`fit`].

@@ -2,11 +2,11 @@
 //! stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller,
 //! NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! The method accepts every proposal, so an iterate may land where the density overflows. It reports this: each record
-//! counts the draws at which the density or its gradient is not finite (`overflowed`), and a run without a finite draw
-//! has diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative curvature with their
-//! present iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample sizes and accounting
-//! are those of [`Trust`](crate::Trust). A baseline, not a recommendation.
+//! The method accepts every proposal, so an iterate may land where the density overflows. Each record therefore counts
+//! the draws at which the density or its gradient is not finite (`overflowed`), and a run without a finite draw has
+//! diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative curvature with their
+//! current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample sizes and the counting
+//! of evaluations are those of [`Trust`](crate::Trust). The method is a baseline, not a recommendation.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct HfsgviSettings {
     pub gradient_draws: usize,
     /// Draws of Hessian-vector products.
     pub hessian_draws: usize,
-    /// Draws of the change of the bound, which is reported and decides when to stop.
+    /// Number of draws for the change of the bound, which the trace reports and the stopping rule uses.
     pub change_draws: usize,
     /// Relative residual at which conjugate gradients stop.
     pub refine: f64,
@@ -75,7 +75,7 @@ impl MethodSettings for HfsgviSettings {
         ])
     }
 
-    /// Draws are processed in blocks, so that matrices are bounded whatever the sample size.
+    /// Draws are processed in blocks, which limits the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
@@ -97,7 +97,7 @@ impl Fitting for HfsgviSettings {
 /// Iterations in a row on which the stopping rule must hold.
 const QUIET: u64 = 3;
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 pub struct Hfsgvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,

@@ -1,7 +1,7 @@
 //! Black-box variational inference: families, estimators, optimisers, ADVI, diagnostics.
 //!
-//! The entry is [`fit`]: it takes a [`TwiceDifferentiable`](jensen_density::TwiceDifferentiable) density and
-//! [`Settings`], and returns a [`Fit`], which says whether it can be trusted and why not.
+//! The entry point is [`fit`]. It takes a [`TwiceDifferentiable`](jensen_density::TwiceDifferentiable) density and
+//! [`Settings`], and returns a [`Fit`], which reports whether it can be trusted, with the reasons.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -1,30 +1,30 @@
-//! Covariances by linear response: the posterior spread that a mean-field fit implies.
+//! Covariances by linear response of a mean-field fit.
 //!
-//! A mean-field Gaussian has the right means far more often than the right variances: at its optimum `σᵢ⁻² = −E ∂ᵢᵢ log
-//! p`, the inverse variance of coordinate i with all others *held fixed*, which is too small where coordinates are
-//! correlated. But its means move when the posterior is perturbed, and for the exact posterior that movement *is* the
-//! covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the derivative of the
-//! fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ =
-//! log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
+//! A mean-field Gaussian is right about means far more often than about variances: at its optimum
+//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*, which is too small where
+//! coordinates are correlated. A perturbation of the posterior moves its means, and for the exact posterior that
+//! movement *is* the covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the
+//! derivative of the fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound,
+//! `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
 //!
 //! ```text
 //! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
 //! ```
 //!
-//! (Giordano, Broderick and Jordan, *Covariances, Robustness, and Variational Bayes*, JMLR 19, 2018; on fixed
-//! draws, with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a
-//! Deterministic Objective*, JMLR 25, 2024.) Properties, each of them a test:
+//! (Giordano, Broderick and Jordan, *Covariances, Robustness, and Variational Bayes*, JMLR 19, 2018; on fixed draws,
+//! with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a Deterministic
+//! Objective*, JMLR 25, 2024.) Properties, each with a test:
 //!
 //! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` there, on draws with mirror
 //!   images even exactly.
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
-//! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum are taken
-//! at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is formed by
-//! Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank Gaussian.
-//! Beyond that dimension, or for chosen coordinates, one conjugate-gradient solve per chosen coordinate is made,
-//! without forming a matrix. The result is the mean-field Gaussian with the covariance of the chosen coordinates
+//! F is the average over fixed draws with matched moments, which this first minimises, because the derivatives of an
+//! optimum need that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is formed
+//! by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank
+//! Gaussian. Beyond that dimension, or for chosen coordinates, it runs one conjugate-gradient solve per chosen
+//! coordinate and forms no matrix. The result is the mean-field Gaussian with the covariance of the chosen coordinates
 //! replaced, which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and
 //! generated quantities that include the curvature of the transforms, which the delta method would linearise.
 //!
@@ -49,15 +49,15 @@ use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
 use crate::settings::Settings;
 
-/// How the response is computed.
+/// The settings of linear response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearResponseSettings {
-    /// Fixed draws; `None` is 1024, or four a coordinate (for exact second moments) up to 4096. Never more than
-    /// 2²³ divided by the number of coordinates, to bound memory.
+    /// Number of fixed draws. `None` means 1024, or four per coordinate (for exact second moments) up to 4096. The
+    /// limit is 2²³ divided by the number of coordinates, which bounds memory.
     pub draws: Option<usize>,
-    /// The largest number of coordinates for which the Hessian is formed.
+    /// The largest number of coordinates for which to form the Hessian.
     pub dense_limit: usize,
-    /// The coordinates wanted; `None` is all, which needs a dense Hessian.
+    /// The requested coordinates. `None` means all, which needs a dense Hessian.
     pub coordinates: Option<Vec<usize>>,
 }
 
@@ -90,7 +90,7 @@ pub struct LinearResponse {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinearResponseError {
-    /// All of too many coordinates were requested to form the Hessian.
+    /// The request is for all coordinates, and there are too many to form the Hessian.
     TooMany {
         /// The dimension.
         dim: usize,
@@ -142,7 +142,7 @@ const POLISH: usize = 60;
 /// See [`LinearResponseError`].
 ///
 /// # Panics
-/// Panics if `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug of the caller.
+/// Panics if `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug in the caller.
 pub fn linear_response<D: TwiceDifferentiable>(
     density: &D,
     omega: &[f64],
@@ -295,7 +295,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
     }
 
-    /// The same by one solve per coordinate.
+    /// The covariance of the coordinates by one solve per coordinate.
     fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let n = coordinates.len();
         let mut covariance = vec![0.0; n * n];
@@ -360,8 +360,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Approximation::new(FamilyKind::FullRank, d, omega)
     }
 
-    /// The mean-field Gaussian with the block of the chosen coordinates exchanged: that block is written as
-    /// `t I + U Uᵀ`, with t below its smallest eigenvalue.
+    /// The mean-field Gaussian with a new block for the chosen coordinates. The block has the form `t I + U Uᵀ`, with t
+    /// below its smallest eigenvalue.
     fn low_rank(&self, coordinates: &[usize], scaled: &[f64]) -> Option<Approximation> {
         let (d, rank) = (self.dim(), coordinates.len());
         let mut t = 1.0;
@@ -386,9 +386,9 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 }
 
 impl Fit {
-    /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and chooses
-    /// it, because the caller asked for these covariances. A warning reports if they lower the bound clearly. Without a
-    /// response the fit is unchanged, and a warning says why. Neither is trusted.
+    /// Adds the linear response at the mean-field result as a further family, evaluates it on fresh draws, and selects
+    /// it, because the caller requested these covariances. A warning reports a clear fall of the bound. Without a
+    /// response the fit is unchanged, and a warning states the reason. Neither is trusted.
     ///
     /// A fit without a mean-field result is unchanged.
     pub fn respond<D: TwiceDifferentiable>(

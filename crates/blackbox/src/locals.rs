@@ -1,5 +1,5 @@
-//! Modes of a density's local parameters given its global parameters, at many points of the global parameters at a
-//! time.
+//! Modes of a density's local parameters given its global parameters, at many points of the global parameters in
+//! parallel.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -27,11 +27,11 @@ const LANES: usize = 256;
 /// A mode of the local parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// The present point, in the order of elimination.
+    /// The current point, in the order of elimination.
     pub at: Vec<f64>,
     /// Cholesky factor of the negated Hessian there, at the family's nonzeros.
     pub factor: Vec<f64>,
-    /// Log of the density's integral over the local parameters by Laplace's method.
+    /// Log of the integral of the density over the local parameters, by Laplace's method.
     pub log_mass: f64,
 }
 
@@ -49,7 +49,7 @@ struct Climb {
     over: Option<bool>,
 }
 
-/// A step of a search from its present point.
+/// A step of a search from its current point.
 struct NewtonStep {
     factor: Vec<f64>,
     step: Vec<f64>,
@@ -121,7 +121,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// Evaluates each search once, and computes new steps for those that improved.
+    /// Evaluates each search once, and computes new steps for the searches that improved.
     fn advance(&mut self, climbs: &mut [&mut Climb]) {
         let (dim, lanes) = (self.density.dim(), climbs.len());
         let (globals, locals) = (self.family.globals(), self.family.locals());

@@ -55,7 +55,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Whether several starts come first.
+            /// Whether several starts precede the method.
             pub fn has_starts(&self) -> bool {
                 match self {
                     $(Self::$policy(_) => <$rules>::STARTS,)*
@@ -98,7 +98,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The algorithm; a policy begins with the first of its plan.
+            /// The algorithm. A policy begins with the first method of its plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -151,24 +151,24 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. Mean fields are fitted by TrustVI and, if its rule does not hold at the end, by Newton's method
-        /// on fixed draws from there; richer families by Newton's method on fixed draws.
+        /// The default. Fits mean fields by TrustVI and, if its stopping rule does not hold at the end, continues with
+        /// Newton's method on fixed draws. Fits richer families by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
         /// TrustVI: stochastic trust regions, after a robust start.
         Trust(TrustSettings),
-        /// TrustVI as printed, from the initial point.
+        /// TrustVI as published, from the initial point.
         PaperTrust(PaperTrustSettings),
         /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
         Hfsgvi(HfsgviSettings),
-        /// Newton rounds on fixed draws, after a robust start.
+        /// Rounds of Newton's method on fixed draws, after a robust start.
         Saa(SaaSettings),
-        /// Natural-gradient steps with second derivatives, after a robust start: families of sparse precision.
+        /// Natural-gradient steps with second derivatives, after a robust start, for families of sparse precision.
         Natural(NaturalSettings),
-        /// Nested Laplace approximations, from the initial point: local parameters given global ones.
+        /// Nested Laplace approximations, from the initial point, for local parameters given global ones.
         Nested(NestedSettings),
-        /// Moments of weighted draws, from a Gaussian's answer: mixtures.
+        /// Moments of weighted draws, from the result of a Gaussian, for mixtures.
         Moments(MomentsSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.
         Advi(AdviSettings),
@@ -178,7 +178,7 @@ methods! {
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws has its own minibatch: the same algorithm, state and name.
+        /// TrustVI in which every pair of draws has its own minibatch. Algorithm, state and name are the same.
         RecordTrust(RecordTrust),
     }
 }

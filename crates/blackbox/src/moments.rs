@@ -1,12 +1,12 @@
 //! Mixtures by adaptive importance sampling.
 //!
-//! Each iteration draws from the present mixture, half of the draws with the tails of a t distribution, weights the
+//! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, weights the
 //! draws by the density, and sets weights, means and covariances to those of the weighted draws, shared among
 //! components in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which covers the
-//! mass that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are left, a component is added at the
-//! largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). A mixture is judged on
-//! the draws of the next iteration, to which it has not been fitted: by their effective share under the weights,
-//! measured by the entropy of the weights. The best of all rounds is the answer.
+//! mass that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are free, each iteration adds a
+//! component at the largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). The
+//! draws of the next iteration, to which the mixture was not fitted, judge it by their effective share, measured by the
+//! entropy of the weights. The result is the best mixture of all rounds.
 
 use std::sync::Arc;
 

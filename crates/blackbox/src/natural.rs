@@ -1,18 +1,18 @@
 //! Natural-gradient steps with second derivatives.
 //!
-//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and
-//! Archambeau 2009). Each iteration takes fresh draws, averages gradients and Hessians over them, and takes the full
-//! step, or part of it if the bound on the same draws would fall. A full step is a Newton step in natural parameters
-//! (Khan and Rue 2023, *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than
-//! gradients of reparameterised draws with respect to a covariance, so a few hundred draws suffice for thousands of
-//! parameters.
+//! The best Gaussian's precision is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`, with both expectations under
+//! that Gaussian (Opper and Archambeau 2009). Each iteration uses fresh draws, averages gradients and Hessians over
+//! them, and takes the full step, or part of it if the bound on the same draws would fall. A full step is a Newton step
+//! in natural parameters (Khan and Rue 2023, *The Bayesian learning rule*, section 3). Averages of Hessians have far
+//! less noise than gradients of reparameterised draws with respect to a covariance, so a few hundred draws suffice for
+//! thousands of parameters.
 //!
-//! The gain of a full step, by the quadratic model, is estimated on draws that the present member has not seen. Noise
-//! makes the estimate larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all. If that is within the
-//! tolerance, these steps have converged, and Newton's method on fixed draws does the rest. If the gains hardly fall,
-//! the noise of the averages dominates, and the next iterations take twice as many draws. If they hardly fall with the
-//! largest number of draws, these steps are too short, as when a scale's precision depends on the values that it
-//! scales. Newton's method on fixed draws models that dependence and takes over.
+//! The method estimates the gain of a full step by the quadratic model, on draws that the current member has not used.
+//! Noise increases the estimate. If gains fall by a rate r, the total remaining gain is `gain / (1 − r)`. If that is
+//! within the tolerance, these steps have converged, and Newton's method on fixed draws finishes the fit. If the gains
+//! hardly fall, the noise of the averages dominates, and the next iterations use twice as many draws. If they hardly
+//! fall with the largest number of draws, these steps are too short, for example because a scale's precision depends on
+//! the values that it scales. Newton's method on fixed draws models that dependence and takes over.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ use crate::saa::{SaaSettings, averages, within_memory};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NaturalSettings {
-    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of Newton's method on
-    /// fixed draws.
+    /// Largest estimated distance from the best bound of the family, in nats. `None` means the tolerance of Newton's
+    /// method on fixed draws.
     pub tolerance: Option<f64>,
     /// Draws of the first iteration.
     pub first_draws: usize,
@@ -123,10 +123,10 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    /// Used if no step improves the bound, and everywhere if fixed draws suffice for a covariance: along a direction in
-    /// which mean and covariance move together, the bound may be fifty times flatter than at a fixed covariance, and
-    /// the gain of a step there is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats
-    /// below the best although .005 were promised.
+    /// Newton's method follows if no step improves the bound, and always if fixed draws suffice for a covariance. Along
+    /// a direction in which mean and covariance move together, the bound may be fifty times flatter than at a fixed
+    /// covariance, and noise hides the gain of a step. In a random walk of 60 steps, two scales were wrong by 2 sd, and
+    /// the bound was 0.04 nats below the best although the estimate was 0.005.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,

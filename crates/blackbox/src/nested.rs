@@ -4,11 +4,11 @@
 //!
 //! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
 //! parameters by Laplace's method. This is exact if the local parameters are Gaussian. Newton steps with differences
-//! climb to the mode of that mass. It has one even for a funnel, whose density has none. From there the method
-//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses are weights, which give the
-//! Gaussian the mean and covariance of the mass. When these no longer move, the result is the least-squares fit of the
-//! local parameters' means, log scales and regressions at the last points, on the family's features. Only the points
-//! are random, and their first two moments are exact.
+//! climb to the mode of that mass. The mass has a mode even for a funnel, whose density has none. From there the method
+//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses serve as weights, which
+//! give the Gaussian the mean and covariance of the mass. When mean and covariance no longer change, a least-squares
+//! fit of the local parameters' means, log scales and regressions at the last points on the family's features gives the
+//! result. Only the points are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
@@ -62,7 +62,7 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// The present global parameters, and the local parameters' mode there.
+    /// The current global parameters, and the local parameters' mode there.
     globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.
@@ -294,7 +294,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The global parameters' Gaussian with the moments of the weighted points; how far the mean moves, in standard deviations.
+    /// The Gaussian of the global parameters with the moments of the weighted points, and the distance that the mean
+    /// moves, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let mut mean = vec![0.0; k];
@@ -324,8 +325,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω with the local parameters' weights by least squares at the points, whose coordinates refer to the Gaussian
-    /// `before`, for global parameters of the Gaussian (`globals`, `factor`).
+    /// ω for global parameters with the Gaussian (`globals`, `factor`). Least squares at the points, whose coordinates
+    /// refer to the Gaussian `before`, gives the weights of the local parameters.
     fn fitted(
         &self,
         before: &NestedState,

@@ -4,8 +4,8 @@
 //! The model of one iteration is `m(s) = gᵀs + ½ sᵀHs` with exact Hessian-vector products, minimised over `‖s‖_P ≤ δ`.
 //! Conjugate gradients stop inside when the residual is small, on the boundary, or at negative curvature, which they
 //! follow to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm 7.5.1, whose recurrences give
-//! P-norms without P). A step is accepted if the objective falls by at least a tenth of the model's prediction. A trial
-//! with a non-finite objective is rejected. The minimisers for smaller radii are on the path of the conjugate
+//! P-norms without P). The method accepts a step if the objective falls by at least a tenth of the model's prediction.
+//! It rejects a trial with a non-finite objective. The minimisers for smaller radii lie on the path of the conjugate
 //! gradients, so the trials after a rejection cost one evaluation each and no products.
 
 use jensen_density::TwiceDifferentiable;
@@ -61,9 +61,9 @@ pub struct NewtonStep {
     pub predicted: f64,
     /// Observed fall; 0 when rejected.
     pub observed: f64,
-    /// Whether the step was taken.
+    /// Whether the step was accepted.
     pub accepted: bool,
-    /// Whether the trust region bound the step.
+    /// Whether the trust region limited the step.
     pub bounded: bool,
     /// Conjugate-gradient iterations.
     pub inner: u64,
@@ -270,7 +270,7 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// Its end, the minimiser for the radius of that run.
+    /// Its end point, the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {
@@ -281,7 +281,7 @@ impl Way {
         }
     }
 
-    /// The minimiser for a smaller radius, at the point where the path leaves that region. `None` if it does not, or if
+    /// The minimiser for a smaller radius: the point at which the path leaves that region. `None` if it does not, or if
     /// the path is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;

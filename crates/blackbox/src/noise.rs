@@ -21,9 +21,9 @@ pub enum NoisePurpose {
     Bound,
     /// The final estimate of the bound and its diagnostics.
     Final,
-    /// Draws on which a fit is polished to estimate its remaining gain.
+    /// Draws for the polish that estimates the remaining gain of a fit.
     Polish,
-    /// Fresh draws on which the polish is judged.
+    /// Fresh draws that judge the polish.
     Judge,
     /// Trial step sizes.
     Adapt,
@@ -37,11 +37,11 @@ pub enum NoisePurpose {
     Particle,
     /// Momenta, step sizes and acceptances of the chains.
     Momentum,
-    /// Draws on which a family is evaluated before it is fitted.
+    /// Draws that evaluate a family before its fit.
     Preview,
-    /// Draws whose coordinates are moved far away.
+    /// Draws for proposals far away.
     Far,
-    /// Points at which symmetries are looked for.
+    /// Points at which symmetries are tested.
     Symmetry,
     /// Initial weights of the networks of a flow.
     Network,
@@ -50,7 +50,7 @@ pub enum NoisePurpose {
 }
 
 impl NoisePurpose {
-    /// The key; names are part of every seed's meaning and must not change.
+    /// The key. Names are part of every seed's meaning and must not change.
     fn key(self) -> rng::Purpose {
         const fn named(name: &str) -> rng::Purpose {
             rng::Purpose::new("blackbox").fold(name)
@@ -102,8 +102,8 @@ impl NoiseSource {
         self.simd
     }
 
-    /// Fills `out` (`rows × lanes`) with standard normals. A lane's numbers depend on (seed,
-    /// purpose, iteration, index of the lane, row) only.
+    /// Fills `out` (`rows × lanes`) with standard normals. The numbers of a lane depend only on (seed, purpose,
+    /// iteration, index of the lane, row).
     pub fn fill(
         &self,
         purpose: NoisePurpose,

@@ -1,4 +1,4 @@
-//! The sample-average bound: fixed noise makes the evidence lower bound an ordinary function.
+//! The sample-average bound: with fixed noise, the evidence lower bound is a deterministic function.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// The same, evaluated roughly.
+    /// Evaluates the density roughly.
     #[must_use]
     pub fn roughly(mut self) -> Self {
         self.workspace = self.density.rough_workspace(self.lanes);
@@ -137,7 +137,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     }
 
     /// Draws and gradients at ω, recomputed if the last evaluation was at another ω. The recomputation does not count
-    /// as calls, because the count must not depend on what is in memory; a resumed run starts with nothing.
+    /// as calls, because the count must not depend on the content of memory. A resumed run starts with empty memory.
     /// [`charge`](Self::charge) counts it.
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {

@@ -1,4 +1,4 @@
-//! First-order optimisers as values: they convert a gradient of the bound to an upward step.
+//! First-order optimisers, which convert a gradient of the bound to an upward step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
-/// How the step size falls with the iteration t = 1, 2, ….
+/// The schedule of the step size over iterations t = 1, 2, ….
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
@@ -71,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// The usual step size of the rule for variational inference.
+    /// The default step size of the rule for variational inference.
     pub fn default_step_size(self) -> f64 {
         match self {
             Self::Sgd => 1e-3,
@@ -96,7 +96,7 @@ impl fmt::Display for Rule {
 impl FromStr for Rule {
     type Err = String;
 
-    /// A rule by name, with its usual constants.
+    /// A rule by name, with its default constants.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "sgd" => Ok(Self::Sgd),
@@ -125,7 +125,7 @@ pub struct Optimiser {
 }
 
 impl From<Rule> for Optimiser {
-    /// The rule with its usual step size, which does not fall.
+    /// The rule with its default step size, which stays constant.
     fn from(rule: Rule) -> Self {
         Self {
             rule,
@@ -145,7 +145,7 @@ pub struct OptimiserState {
 }
 
 impl OptimiserState {
-    /// No memory yet, for `n` parameters.
+    /// Empty memory for `n` parameters.
     pub fn new(n: usize) -> Self {
         Self {
             t: 0,
@@ -180,7 +180,7 @@ impl Optimiser {
 
 jensen_math::simd_fn! {
     /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one per rule, become vector
-    /// code at the level's instructions. Nothing is fused, so all levels give the same bits.
+    /// code at the level's instructions. They use no fused operations, so all levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;

@@ -56,7 +56,7 @@ impl FromStr for Estimator {
 pub struct Estimate {
     /// The estimate.
     pub mean: f64,
-    /// Its standard error; infinite when fewer than two draws count.
+    /// Its standard error. It is infinite if fewer than two draws are valid.
     pub standard_error: f64,
 }
 
@@ -88,7 +88,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `rows × lanes` normals from lane `first` on.
+    /// `rows × lanes` normals; the first lane is `first`.
     pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; rows * lanes];
         self.source.fill(
@@ -119,7 +119,7 @@ pub struct Oracle<'a, D: LogDensity> {
 }
 
 impl<'a, D: LogDensity> Oracle<'a, D> {
-    /// An oracle; scratch grows with the largest batch.
+    /// An oracle. Its scratch memory grows with the largest batch.
     pub fn new(density: &'a D, family: Arc<dyn Family>) -> Self {
         Self {
             density,
@@ -211,7 +211,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     }
 
     /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient; returns the number of
-    /// lanes in it. Lanes with a non-finite value or gradient are left out.
+    /// lanes in it. It omits lanes with a non-finite value or gradient.
     fn pull_sum(
         &mut self,
         estimator: Estimator,
@@ -259,7 +259,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     /// replaced by the next of the stream.
     ///
     /// # Errors
-    /// The number of replaced draws, when it reaches ten times `draws`.
+    /// The number of replaced draws, if it reaches ten times `draws`.
     pub fn gradient_replacing(
         &mut self,
         omega: &[f64],
@@ -289,7 +289,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     /// draws replaced by the next of the stream.
     ///
     /// # Errors
-    /// The number of replaced draws, when it reaches `draws`.
+    /// The number of replaced draws, if it reaches `draws`.
     pub fn bound_replacing(
         &mut self,
         omega: &[f64],
@@ -316,8 +316,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         })
     }
 
-    /// The gradient of the bound, averaged over the lanes that count; returns how many do. Without any, `out` is the
-    /// entropy's part alone (or zero, for sticking the landing).
+    /// The gradient of the bound, averaged over the valid lanes. Returns their number. Without valid lanes, `out` is
+    /// the entropy's part alone (zero for sticking the landing).
     pub fn gradient(
         &mut self,
         estimator: Estimator,

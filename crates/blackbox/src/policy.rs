@@ -122,9 +122,10 @@ impl Policy {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
 
-    /// Number of gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, given
+    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase, given
     /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, of twenty coordinates with few data a second: the latter may have five times as many.
+    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
+    /// may have five times as many.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates takes a product with a matrix.

@@ -1,9 +1,9 @@
-//! Pareto-smoothed importance sampling, number for number as ArviZ's `psislw`.
+//! Pareto-smoothed importance sampling, with the same results as ArviZ's `psislw`.
 //!
-//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted to them; its shape
-//! k̂ determines the number of finite moments of the weights. Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto smoothed
-//! importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens' (Technometrics 51, 2009) with the weak prior
-//! of the former.
+//! Order statistics of a generalised Pareto distribution, fitted to the largest weights, replace these weights. Its
+//! shape k̂ determines the number of finite moments of the weights. Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto
+//! smoothed importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens' (Technometrics 51, 2009) with the
+//! weak prior of the former.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -14,12 +14,11 @@ use crate::reduce::sum;
 pub struct Psis {
     /// Normalised smoothed log weights, in the order given.
     pub log_weights: Vec<f64>,
-    /// Shape k̂ of the fitted tail; infinite when fewer than five weights exceed the cutoff, so that no tail can be
-    /// fitted.
+    /// Shape k̂ of the fitted tail; infinite if fewer than five weights exceed the cutoff, which is too few for a fit.
     pub khat: f64,
 }
 
-/// The k̂ above which `draws` draws cannot support importance sampling: `min(1 − 1/log₁₀ S, 0.7)`.
+/// The k̂ above which importance sampling with `draws` draws is unreliable: `min(1 − 1/log₁₀ S, 0.7)`.
 pub fn khat_threshold(draws: usize) -> f64 {
     (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
 }
@@ -58,8 +57,8 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 }
 
 /// The tail index k̂ of a quantity's draws, in any order: the shape of a generalised Pareto distribution fitted to the
-/// heavier of their two tails, so that moments from the order 1/k̂ on do not exist. `pareto_khat` of the R package posterior
-/// (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
+/// heavier of their two tails, so moments of order 1/k̂ and higher do not exist. `pareto_khat` of the R package
+/// posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
 /// `None` if a draw is not finite, or neither tail has five draws beyond a threshold: the quantity is then bounded, or
 /// the draws are too few.
@@ -83,7 +82,8 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// The standard error of a tail index k̂ from this number of effective draws, `(1 + k̂) / √m` with m draws in the tail.
+/// The standard error of a tail index k̂ from the given number of effective draws, `(1 + k̂) / √m` with m draws in the
+/// tail.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()
@@ -106,7 +106,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// The tail of `x`, which is taken relative to its largest value; `None` without a finite one.
+    /// The tail of `x`, relative to its largest value; `None` without a finite value.
     fn of(x: &mut [f64], relative_efficiency: f64) -> Option<Self> {
         let n = x.len();
         x.iter_mut()

@@ -52,7 +52,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Whether a fit that ended so is refined.
+    /// Whether to refine a fit that ended like this.
     fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
         match self.settings.refine.when {
             RefineWhen::Never => false,
@@ -84,7 +84,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         self.refine.as_mut().expect("made above")
     }
 
-    /// Sends chains from optima of the starts that refined draws do not answer for.
+    /// Starts chains at optima of the starts that the refined draws do not cover.
     fn converge(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
         let output = self.driver.output(fitted);
         let refined = self.refine(fitted).output(&begun.state);
@@ -96,7 +96,8 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Begins refining a fit that ended with `status`; `None` if that is not wanted or cannot start.
+    /// Starts the refinement of a fit that ended with `status`; `None` if it is not requested or cannot
+    /// start.
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
         if !self.wanted(&output, status) {

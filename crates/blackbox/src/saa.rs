@@ -1,11 +1,11 @@
-//! Sample-average approximation: fit by deterministic Newton rounds on ever more fixed draws.
+//! Sample-average approximation: deterministic rounds of Newton's method on fixed draws, whose number doubles.
 //!
 //! Each round fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample average of the
-//! negated bound by a trust-region Newton method. The next stage takes fresh draws, twice as many, and starts from the
-//! last optimum. The gain of a stage on its fresh draws measures how far the last optimum was from the true one. With
-//! independent sampling errors proportional to 1/M, the share `M'/(M + M')` of the gain G of a stage with M draws after
-//! one with M' is its own distance. The fit has converged when that share plus one standard error is within the
-//! tolerance, so convergence is never claimed from the draws that were optimised.
+//! negated bound by a trust-region Newton method. The next round uses twice as many fresh draws and starts from the
+//! last optimum. The gain of a round on its fresh draws measures the distance of the last optimum from the true one.
+//! With independent sampling errors proportional to 1/M, a round with M draws that gains G after a round with M' draws
+//! is itself `G M'/(M + M')` from the true optimum. The fit has converged when that distance plus one standard error is
+//! within the tolerance, so convergence never rests on the draws of the optimisation.
 //!
 //! The idea of optimising an ELBO on fixed draws is Giordano, Ingram and Broderick's *Black box
 //! variational inference with a deterministic objective* (JMLR 25, 2024); matched moments, doubling
@@ -31,15 +31,14 @@ use crate::reduce::mean_se;
 /// Settings of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaaSettings {
-    /// Largest estimated distance from the best bound of the family, in nats; `None` is
-    /// 0.001 a coordinate, at least 0.05 and at most 0.5: a loss of 0.001 nats moves a mean by 0.045
-    /// standard deviations.
+    /// Largest estimated distance from the best bound of the family, in nats. `None` means 0.001 per coordinate, at
+    /// least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
     pub tolerance: Option<f64>,
     /// Draws of the first round; `None` chooses 128, or enough for exact second moments if that is no more than 512
     /// (full rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a stage, doubled once if that suffices. It is lowered (to 256 at least) if
-    /// coordinates times draws would exceed 2²³, to bound memory.
+    /// Largest number of draws of a stage, doubled once if that suffices. It is lower (at least 256) if coordinates
+    /// times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
     /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,
@@ -63,7 +62,7 @@ impl SaaSettings {
             .unwrap_or((1e-3 * dim as f64).clamp(0.05, 0.5))
     }
 
-    /// Draws of the largest round there can be with d coordinates.
+    /// Draws of the largest possible round with d coordinates.
     fn most_draws(&self, dim: usize) -> usize {
         within_memory(2 * self.max_draws, dim)
     }
@@ -73,7 +72,7 @@ impl SaaSettings {
     }
 
     /// Draws of the largest stage when `remaining` nats are left. Twice as many draws would halve the remainder (in
-    /// practice they leave two thirds), which may be within the tolerance.
+    /// practice two thirds remain), which may be within the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -161,7 +160,7 @@ pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 pub struct Saa<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -179,7 +178,7 @@ pub struct SaaState {
     newton: Newton,
     round: u64,
     lanes: usize,
-    /// Whether the present round solves its Newton systems accurately.
+    /// Whether the current round solves its Newton systems accurately.
     fine: bool,
     /// Log densities of the lanes at the beginning of the stage.
     entry_lanes: Vec<f64>,
@@ -188,7 +187,7 @@ pub struct SaaState {
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
     calls: Calls,
-    /// Newton iterations of the present round.
+    /// Newton iterations of the current round.
     taken: u64,
     /// Hessian-vector products of all rounds.
     products: u64,
@@ -246,7 +245,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// A state at `omega` on the draws of `round`. If draws fall outside of the support, the spread is shrunk.
+    /// A state at `omega` on the draws of `round`. If draws fall outside the support, it reduces the spread.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;
@@ -277,7 +276,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         None
     }
 
-    /// The stage is at its optimum: judges the previous stage by it.
+    /// Judges the previous stage at the optimum of the current one.
     fn end_round(&mut self, state: &mut SaaState) -> Option<Status> {
         let dim = self.family.dim();
         let tolerance = self.settings.tolerance(dim);

@@ -16,10 +16,10 @@ use crate::starts::StartSettings;
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
-    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse,
-    /// full-rank (up to 400 dimensions) or low-rank, started from it; when that is no good either, from 100 dimensions
-    /// on local parameters given global ones; where starts find other modes that are not a relabelling, a mixture (up
-    /// to 64 dimensions). All are reported.
+    /// ([`begins_conditional`](crate::begins_conditional)). Otherwise a mean field comes first. If its k̂ is too large,
+    /// a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian follows, started from it. If that also fails its
+    /// checks, the conditionally structured Gaussian follows for models with at least 100 dimensions. If starts find
+    /// other modes that are not relabellings, a mixture follows (up to 64 dimensions). All are reported.
     Auto,
     /// This one.
     Only(FamilyKind),
@@ -52,11 +52,11 @@ pub struct Settings {
     #[serde(skip)]
     pub memory_limit: Option<u64>,
     /// For each coordinate, the number of the array that it belongs to; empty if unknown, and then all may belong to
-    /// one. Modes in which elements of arrays have changed places are one answer.
+    /// one. Modes that differ by a permutation of array elements count as one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
-    /// The relation of each coordinate to its reported value; identity by default. The moments of the values must be
-    /// right, too.
+    /// The relation of each coordinate to its reported value; identity by default. The moments of these values must
+    /// also be right.
     #[serde(skip)]
     pub scales: Vec<Scale>,
 }
@@ -85,8 +85,8 @@ impl Settings {
         self.refine.when != RefineWhen::Never
     }
 
-    /// Whether method and family are the policy's choice. A requested method or family is reported as it is, neither
-    /// refined nor weighted.
+    /// Whether the policy chooses method and family. A fit with a requested method or family is reported without
+    /// refinement or weights.
     pub fn is_policy(&self) -> bool {
         matches!(self.method, Method::Auto(_)) && self.family == FamilyChoice::Auto
     }

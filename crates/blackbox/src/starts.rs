@@ -1,10 +1,10 @@
-//! A robust start: several short fits from different points, the best kept.
+//! A robust start: runs several short fits from different points and keeps the best.
 //!
-//! Every start is a mean-field fit on the same few draws, so the outcomes compare exactly. A start uses even fewer
-//! draws for most of its path. It ends early if it reaches an optimum that an earlier one found. Its initial spread
-//! comes from the density's own curvature (at most 1), so raw scales cannot throw the first draws out of range.
-//! Starting from a bound rather than a mode matters: in a centred hierarchy the density has no finite mode, the bound
-//! has an optimum. Starts that end in different, comparably good optima reveal several modes.
+//! Every start is a mean-field fit on the same few draws, so their bounds are exactly comparable. A start uses even
+//! fewer draws for most of its path. It ends early if it reaches the optimum of an earlier start. Its initial spread
+//! comes from the curvature of the density (at most 1), so extreme scales do not put the first draws out of range. A
+//! start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum while the
+//! density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -62,13 +62,13 @@ impl StartsState {
         self.calls
     }
 
-    /// The best bound of the starts that are over.
+    /// The best bound of the finished starts.
     fn best(&self) -> f64 {
         let bounds = self.outcomes.iter().map(|outcome| outcome.elbo);
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The end of a start at the optimum of another.
+    /// The start ended at the optimum of another start.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {
@@ -77,7 +77,7 @@ impl StartsState {
         })
     }
 
-    /// The results of the finished starts, or the present points of the running ones if none has finished.
+    /// The results of the finished starts, or the current points of the running ones if none has finished.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();
@@ -104,9 +104,9 @@ struct Running {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// On a few draws of its own slot.
+    /// The start runs on a few draws of its slot.
     Scouting,
-    /// At the end of that stage; waits for the shared draws.
+    /// The start has finished on these draws and waits for the shared draws.
     Arrived,
     /// On those.
     Comparing,
@@ -126,7 +126,7 @@ impl Running {
         }
     }
 
-    /// One iteration, and whether it was the last: `Some` of whether an optimum is reached.
+    /// Runs one iteration. Returns `None` if more follow, otherwise whether the start reached an optimum.
     fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -229,7 +229,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// The same, for a run that may be interrupted within a step.
+    /// Lets an interrupt end a step.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -237,7 +237,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// The same, if the arrays of the coordinates are known, given as rising numbers.
+    /// Sets the arrays of the coordinates, given as ascending numbers.
     pub fn of_variables(mut self, variables: &[usize]) -> Self {
         self.points.variables = variables.to_vec();
         self
@@ -255,7 +255,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
 
-    /// Begins start `index` in a slot, at the first of its points where draws around it are finite.
+    /// Begins start `index` in a slot, at the first of its points with finite draws around it.
     fn begin(&mut self, slot: usize, index: u64) -> Option<Running> {
         for attempt in 0..self.points.attempts(index) {
             if self.is_over() {
@@ -282,15 +282,16 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// The result on few draws, evaluated on the shared draws. If draws fall outside the support, the spread is shrunk.
+    /// The result on few draws, evaluated on the shared draws. If draws fall outside the support, it reduces the
+    /// spread.
     fn compare(&mut self, omega: &[f64]) -> Option<Newton> {
         [1.0, 0.5, 0.05, 0.001].into_iter().find_map(|factor| {
             Newton::start(&mut self.objective, self.family.shrink(omega, factor))
         })
     }
 
-    /// Moves a start to the shared draws, where it continues. Returns its result if that is impossible or it was
-    /// behind.
+    /// Moves a start to the shared draws, where it continues. Returns its result if that is impossible or the start
+    /// lags behind.
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
         if running.behind >= PATIENCE {
             return Some(running.end(false));
@@ -305,7 +306,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// Begins starts in the slots that are free.
+    /// Begins starts in the free slots.
     fn fill(&mut self, state: &mut StartsState) {
         let dim = self.family.dim();
         for slot in 0..WAVE {
@@ -323,7 +324,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Moves the starts that have finished their own draws in turn, until one continues.
+    /// Moves the starts that have finished their own draws to the shared draws in turn, until one continues.
     fn compare_arrived(&mut self, state: &mut StartsState) {
         for slot in 0..WAVE {
             let comparing = |running: &Running| running.stage == Stage::Comparing;

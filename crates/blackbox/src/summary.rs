@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reduce::mean_se;
 
-/// A variable's marginal posterior, from its draws. Numbers are NaN when a draw is.
+/// A variable's marginal posterior, from its draws. Numbers are NaN if a draw is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Mean.

@@ -1,13 +1,13 @@
-//! Modes that a relabelling maps onto each other.
+//! Tests whether a relabelling maps modes onto each other.
 //!
-//! A mixture with unordered components has the same density when they are exchanged. Its posterior has a mode for every
-//! order, and all of them are the same answer. A map T that permutes coordinates, changes signs, or rotates some of
-//! them (as a permutation rotates the coordinates of a simplex) takes one mode to the other *and* leaves the density
-//! unchanged, to rounding, at random points. If it does, the masses of the two modes are equal, however few draws have
-//! seen them.
+//! An exchange of unordered mixture components leaves the density unchanged. The posterior therefore has a mode for
+//! every order, and all these modes are the same answer. A map T that permutes coordinates, changes signs, or rotates
+//! some of them (as a permutation rotates the coordinates of a simplex) takes one mode to the other *and* leaves the
+//! density unchanged, to rounding, at random points. The masses of the two modes are then equal, even if few draws have
+//! visited them.
 //!
-//! Coordinates whose positions differ between the two modes are matched by their positions. The others are set to zero,
-//! which every such map leaves fixed, and matched by the gradients there, which the map has to preserve as well.
+//! The search matches coordinates whose positions differ between the two modes by these positions. It sets the others
+//! to zero, which every such map leaves fixed, and matches them by their gradients, which the map must also preserve.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -45,11 +45,12 @@ pub(crate) const MOST: usize = 50_000;
 /// The number of equal modes, and the found modes among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Labellings {
-    /// Modes that the relabellings that were found make of one, itself included; 1 if there are no others.
+    /// Number of modes that the known relabellings generate from one mode, including itself; 1 without relabellings.
     pub count: usize,
-    /// Whether each of the other modes is the best one relabelled.
+    /// Whether each of the other modes is a relabelling of the best.
     pub relabelled: Vec<bool>,
-    /// Whether each of them equals the best one up to signs, so that they are two answers that differ only in signs.
+    /// Whether each of them equals the best mode up to signs, so that the posterior has two answers that differ only in
+    /// signs.
     pub mirrored: Vec<bool>,
 }
 
@@ -116,8 +117,8 @@ impl Relabelling {
         out
     }
 
-    /// Whether elements of arrays are exchanged, among them the coordinate in which the modes differ most. A coordinate
-    /// that has two modes on its own must not be summarised in one of them.
+    /// Whether the map permutes elements of arrays, including the coordinate in which the modes differ most. A summary
+    /// in one mode is wrong for a coordinate that has two modes by itself.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -186,8 +187,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         })
     }
 
-    /// The possible images of coordinates under which the mode maps to the other one, with the coordinate itself first.
-    /// Signs change only in place.
+    /// The possible images of each coordinate under a map from the mode to the other, starting with the coordinate
+    /// itself. A coordinate changes its sign only if it keeps its index.
     fn possible(&self, mean: &[f64], log_sd: &[f64], near: f64) -> Possible {
         let dim = mean.len();
         let may = |i: usize, j: usize, sign: f64| {
@@ -204,7 +205,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map that preserves the gradients, for coordinates whose positions do not determine it: those with no other
+    /// The map that preserves the gradients, for coordinates whose positions do not determine it, which have no other
     /// image in `sure` and `possible`.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
@@ -296,7 +297,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         z
     }
 
-    /// Whether the density is the same at random points and their images.
+    /// Whether random points and their images have equal densities.
     fn is_symmetry(&mut self, map: &Relabelling) -> bool {
         let z = self.around(POINTS, 1.5, 1);
         let image = columns(&z, POINTS, |z| map.apply(z));

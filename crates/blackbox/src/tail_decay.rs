@@ -1,4 +1,4 @@
-//! Whether a density decays at all: to draws near the centre, improper posteriors look like wide ones.
+//! Tests whether a density decays in its tails. To draws near the centre, an improper posterior looks like a wide one.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 

@@ -1,4 +1,4 @@
-//! The reasons not to trust the fit of a density: the evidence of one fit job, for the judge of all fit jobs.
+//! The reasons not to trust the fit of a density. They are the evidence for the verdict on a fit job.
 
 use jensen_run::{Reason, Status, Verdict};
 
@@ -28,11 +28,11 @@ const FAR: f64 = 0.25;
 impl Fit {
     /// Every reason to distrust the fit's draws.
     ///
-    /// Against the chosen approximation: the optimiser has not converged, the importance weights have too heavy a tail
-    /// or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts disagree, or
-    /// something was found after the fit. For mixed refined draws only the last three apply, because they no longer
-    /// depend on the approximation's weights. Chains that began in one mode do not show whether there is another unless
-    /// they have visited it, and chains in an improper posterior can seem to mix.
+    /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
+    /// a tail or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts
+    /// disagree, or a check after the fit failed. For mixed refined draws only the last three apply, because these
+    /// draws do not depend on the approximation's weights. Chains that started in one mode do not show whether there is
+    /// another unless they have visited it, and chains in an improper posterior can seem to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -69,8 +69,8 @@ impl Fit {
         verdict
     }
 
-    /// Whether the approximation has components at another mode, with a fair share of the mass that its bound predicts.
-    /// The weights show whether that share is right.
+    /// Whether the approximation has components at another mode, with roughly the mass that its bound predicts. The
+    /// weights show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());

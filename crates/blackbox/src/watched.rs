@@ -1,7 +1,7 @@
-//! A density that stops evaluating once a step is interrupted.
+//! A density that stops evaluating when a step is interrupted.
 //!
-//! A density may end an evaluation itself when the time is up, and leave NaN. The interrupt is then checked again, so
-//! that no step uses the incomplete result.
+//! A density may itself end an evaluation when the time is up, and return NaN. The wrapper then checks the interrupt
+//! again, so no step uses the incomplete result.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) struct Watched<'a, D> {
 }
 
 impl<D> Watched<'_, D> {
-    /// Tells the interrupt that an evaluation may have been cut short.
+    /// Reports to the interrupt that an evaluation may be incomplete.
     fn heed(&self, out: &[f64]) {
         if out.iter().any(|x| x.is_nan()) {
             self.interrupt.is_over();

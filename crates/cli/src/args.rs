@@ -42,7 +42,7 @@ pub enum Command {
     Generate(GenerateArgs),
     /// Compare fits of the same observations by PSIS-LOO and evidence
     Compare(CompareArgs),
-    /// Parse and type-check programs, with data too
+    /// Parse and type-check programs, optionally with data
     Check(CheckArgs),
     /// Evaluate the log density, gradients and Hessian-vector products at given points
     Density(DensityArgs),
@@ -92,7 +92,7 @@ pub struct DataArg {
     /// Data: Stan JSON, a table (*.csv), or an R dump (*.R)
     #[arg(id = "DATA")]
     given: Option<PathBuf>,
-    /// The same by name
+    /// The data, as a flag
     #[arg(long = "data", value_name = "FILE", conflicts_with = "DATA")]
     named: Option<PathBuf>,
 }
@@ -135,12 +135,12 @@ not trusted exits with 4 and prints the reasons. The folder of --out holds fit.j
 #[derive(Args)]
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
-    /// The Stan program (may be left out with --resume)
+    /// The Stan program (may be omitted with --resume)
     #[arg(required_unless_present = "resume")]
     pub model: Option<PathBuf>,
     #[command(flatten)]
     pub data: DataArg,
-    /// Look for included files here (repeatable); includes stay under these folders
+    /// Folder to search for included files (repeatable); a program can include only files in these folders
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
 
@@ -210,7 +210,7 @@ pub struct FitManyArgs {
     /// Data sets: Stan JSON, tables (*.csv), or R dumps (*.R)
     #[arg(required = true)]
     pub data: Vec<PathBuf>,
-    /// Look for included files here (repeatable); includes stay under these folders
+    /// Folder to search for included files (repeatable); a program can include only files in these folders
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
     #[command(flatten)]
@@ -262,7 +262,7 @@ pub struct DrawsArgs {
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Names of dimensions and labels along them, in a *.nc file, as for `jensen fit` [default: those of the fit]
+    /// Names and labels of dimensions in a *.nc file, as for `jensen fit` [default: those of the fit]
     #[arg(long, value_name = "FILE.json")]
     pub coords: Option<PathBuf>,
     /// Threads [default: all of the machine]
@@ -289,7 +289,7 @@ pub struct GenerateArgs {
     /// The program's data: Stan JSON, a table (*.csv), or an R dump (*.R) [default: those of the fit]
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Look for included files here (repeatable); includes stay under these folders
+    /// Folder to search for included files (repeatable); a program can include only files in these folders
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
     /// Variables to write, separated by commas: parameters, transformed, generated, all, or names
@@ -301,7 +301,7 @@ pub struct GenerateArgs {
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Names of dimensions and labels along them, in a *.nc file, as for `jensen fit`
+    /// Names and labels of dimensions in a *.nc file, as for `jensen fit`
     #[arg(long, value_name = "FILE.json")]
     pub coords: Option<PathBuf>,
     /// Write the mean, sd and quantiles of every scalar to this file, in the format of fit.json
@@ -350,10 +350,10 @@ pub struct CheckArgs {
     /// The Stan programs, and a file of data (*.json, *.csv, *.tsv, *.R) to compile them with, as `jensen fit` does
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The data by name
+    /// The data, as a flag
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Look for included files here (repeatable)
+    /// Folder to search for included files (repeatable)
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
     /// Accept the syntax before Stan 2.33, and print the programs in today's syntax
@@ -398,7 +398,7 @@ pub struct DensityArgs {
 /// Common arguments of commands that build a model.
 #[derive(Args)]
 pub struct BuildFlags {
-    /// Look for included files here (repeatable)
+    /// Folder to search for included files (repeatable)
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
     /// Seed of random numbers in transformed data

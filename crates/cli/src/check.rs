@@ -16,7 +16,7 @@ use crate::limits;
 /// Endings of files that are not programs.
 const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
-/// Runs the command: diagnostics on standard error, one line a program on standard output.
+/// Runs the command. It prints diagnostics to standard error, and one line per program to standard output.
 pub fn run(args: &CheckArgs) -> CommandResult {
     let (files, models): (Vec<&PathBuf>, Vec<&PathBuf>) =
         args.files.iter().partition(|path| is_data(path));
@@ -61,7 +61,7 @@ fn is_data(path: &Path) -> bool {
 enum Wrong {
     /// A file cannot be read.
     File(Failure),
-    /// The program, or its compiled form for its data; diagnostics have been printed.
+    /// The program or its compiled form for its data has errors. Diagnostics have been printed.
     Program(String),
 }
 

@@ -1,4 +1,4 @@
-//! `jensen density`, and the model building that it shares with `show` and `bench`.
+//! `jensen density`, and the construction of models, which `show` and `bench` share.
 
 use std::path::Path;
 

@@ -10,21 +10,21 @@ use jensen::run::Status;
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done, and the result can be trusted.
+    /// The command finished, and the result can be trusted.
     Done = 0,
-    /// Wrong usage: the command line, or an output that cannot be written to.
+    /// The command line is wrong, or an output cannot be written.
     Usage = 2,
-    /// A bad model or bad data.
+    /// The model or the data are wrong.
     Input = 3,
-    /// Finished, but the result is not to be trusted.
+    /// The command finished, but the result is not trusted.
     Untrusted = 4,
-    /// A fault of the program itself.
+    /// Jensen has a bug.
     Internal = 5,
-    /// Interrupted before there was any result.
+    /// The user interrupted the command before it had a result.
     Interrupted = 130,
 }
 
-/// An end without a result.
+/// A failure without a result.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// A bad model or bad data.
+    /// The failure of a wrong model or wrong data.
     pub fn input(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Input,
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// A result that could not be written.
+    /// The failure of a result that cannot be written.
     pub fn output(error: impl std::fmt::Display) -> Self {
         Self::usage(error.to_string())
     }
@@ -68,7 +68,7 @@ impl Failure {
         format!("{object:#}\n")
     }
 
-    /// Says the message on standard error, once.
+    /// Prints the message to standard error, once.
     pub fn report(&self) {
         let message = self.message.trim_end();
         // Diagnostics bring their own heading.
@@ -125,7 +125,7 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     );
 }
 
-/// Writes to standard output. A reader that went away (`jensen … | head`) is not a failure.
+/// Writes to standard output. A closed reader (`jensen … | head`) is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out
@@ -139,7 +139,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says something on standard error that is not a failure.
+/// Prints a remark, which is not a failure, to standard error.
 pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }

@@ -19,12 +19,12 @@ pub fn catch_signals_of_files() {
     }
 }
 
-/// Elsewhere the signals end the process.
+/// On other systems the signals end the process.
 #[cfg(not(target_os = "linux"))]
 pub fn catch_signals_of_files() {}
 
-/// Keeps freed memory for later allocations: blocks of a mebibyte come and go with every step, and returning and
-/// clearing them took a seventh of a fit with some hundred coordinates.
+/// Keeps freed memory for later allocations. Every step allocates and frees blocks of a mebibyte, and returning and
+/// clearing them took a seventh of a fit with a few hundred coordinates.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn keep_memory() {
     // The largest that the library takes, and half a gibibyte.
@@ -52,7 +52,7 @@ extern "C" fn report_fault(_: libc::c_int) {
     }
 }
 
-/// The system's memory. Running out of memory is one error with exit code 2, whereas Rust would end the process by a
+/// The system's memory. Running out of memory gives one error with exit code 2, while Rust would end the process by a
 /// signal.
 pub struct Memory;
 

@@ -74,7 +74,7 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A progress bar for this number of fits, on standard error.
+/// A progress bar for the given number of fits, on standard error.
 pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
@@ -86,7 +86,7 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Fits the pending tasks with this number of workers; rows arrive as they finish.
+/// Fits the pending tasks with the given number of workers; rows arrive as they finish.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],

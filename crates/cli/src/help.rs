@@ -5,8 +5,8 @@ use clap::Command;
 /// Columns that examples and lists keep to, so that no terminal breaks them.
 const WIDTH: usize = 70;
 
-/// The command and its subcommands, with paragraphs of their closing help reflowed: with the line ends of the sources
-/// they would be broken at odd positions in narrow terminals.
+/// The command and its subcommands, with reflowed paragraphs of their closing help. With the line ends of the sources,
+/// narrow terminals would break them at odd positions.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {

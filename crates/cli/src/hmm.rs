@@ -29,7 +29,7 @@ pub enum HmmCommand {
     /// Fit a hidden Markov model to sequences
     #[command(after_help = FIT_EXAMPLES)]
     Fit(Box<TableFit<ChainsRequest>>),
-    /// The states of sequences, old or new, under a stored fit
+    /// Predict the states of sequences with a stored fit
     Predict(PredictArgs),
 }
 

@@ -1,4 +1,4 @@
-//! Commands that this build leaves out, and how to build them in.
+//! Commands that this build omits, and how to include them.
 
 use std::error::Error as _;
 

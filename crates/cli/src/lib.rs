@@ -1,4 +1,4 @@
-//! The `jensen` command: a thin face over the library of the same name.
+//! The `jensen` command: a thin interface to the library of the same name.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -81,7 +81,7 @@ pub fn command() -> clap::Command {
     help::flowing(Line::command())
 }
 
-/// Runs the command with these arguments, its own name first, and gives the exit code.
+/// Runs the command with these arguments, starting with its name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     std::panic::set_hook(Box::new(failure::report_panic));

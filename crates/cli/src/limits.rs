@@ -36,7 +36,7 @@ pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
     Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes))).apart(apart)
 }
 
-/// Does work that may not be waited for to its end.
+/// Runs work that may be abandoned before its end.
 pub fn apart(work: Box<dyn FnOnce() + Send>) {
     std::thread::spawn(work);
 }

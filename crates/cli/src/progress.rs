@@ -14,7 +14,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// Describes the state of a run: it receives every iteration with the speed, and returns the displayed text.
 pub trait Describe {
-    /// Takes note of an iteration.
+    /// Records an iteration.
     fn note(&mut self, record: &Record);
 
     /// The line to show.
@@ -41,7 +41,7 @@ impl Describe for BoundLine {
     }
 }
 
-/// One line that is rewritten.
+/// A line that is rewritten in place.
 pub struct Display {
     bar: ProgressBar,
     shown: Option<Instant>,
@@ -94,7 +94,7 @@ impl Display {
         &*self.describe
     }
 
-    /// Says something without disturbing the display.
+    /// Prints a remark without disturbing the display.
     pub fn remark(&self, text: &str) {
         self.bar.suspend(|| remark(text));
     }

@@ -39,7 +39,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Writes the rows from `fill`, to a file all or nothing, or to standard output.
+/// Writes the rows from `fill` atomically to a file, or to standard output.
 pub fn write_rows<T: Number>(
     destination: &Destination<'_>,
     rows: usize,

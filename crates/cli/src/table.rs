@@ -1,4 +1,4 @@
-//! The summary of a fit for people.
+//! The printed summary of a fit.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ pub fn summary(fitted: &Fitted) -> String {
     text + &evidence(fitted)
 }
 
-/// How the fit went, and whether it can be trusted, as text.
+/// The course of the fit and its verdict, as text.
 pub fn evidence(fitted: &Fitted) -> String {
     let mut text = String::new();
     let best = fitted.fit.best();

@@ -46,8 +46,8 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// The first Ctrl-C stops within or after the present iteration (or step of a reproduction), the second at once.
-/// Commands of several parts ask for it more than once.
+/// The first Ctrl-C stops the run within or after the current iteration (or step of a reproduction), and the
+/// second ends it at once. Commands with several parts request it more than once.
 pub fn catch_interrupts() {
     static ASKED: Once = Once::new();
     ASKED.call_once(set_handler);
@@ -66,7 +66,7 @@ fn set_handler() {
     }
 }
 
-/// Refuses checkpoints that have nowhere to go.
+/// Refuses checkpoints without a folder.
 pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<(), Failure> {
     if out.is_none() && checkpoint_every.is_some() {
         return Err(Failure::usage(
@@ -79,7 +79,7 @@ pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<()
 /// What is said.
 #[derive(Clone, Copy)]
 pub struct Say {
-    /// fit.json on standard output, and nothing else.
+    /// Prints only `fit.json` to standard output.
     pub json: bool,
     /// Nothing.
     pub quiet: bool,
@@ -91,14 +91,14 @@ pub struct Setting {
     pub results: ResultFolder,
     /// Seconds between checkpoints, if given.
     pub checkpoint_every: Option<f64>,
-    /// Bytes that may be taken.
+    /// Limit on the memory in bytes.
     pub memory_limit: u64,
     /// The line of progress.
     pub line: Box<dyn Describe>,
 }
 
 impl Setting {
-    /// With the default checkpoints and memory limit.
+    /// The environment with default checkpoints and memory limit.
     pub fn new(results: ResultFolder, line: Box<dyn Describe>) -> Self {
         Self {
             results,
@@ -108,7 +108,7 @@ impl Setting {
         }
     }
 
-    /// Runs under the user's eyes, until done or interrupted.
+    /// Runs with progress for the user, until done or interrupted.
     pub fn watch<T>(
         self,
         say: Say,

@@ -27,7 +27,7 @@ pub fn is_on() -> bool {
     START.get().is_some()
 }
 
-/// Logs a step; the text is made only if it is printed.
+/// Logs a step. The text is computed only if it is printed.
 pub fn say(text: impl FnOnce() -> String) {
     if let Some(start) = START.get() {
         remark(&format!(
@@ -38,7 +38,8 @@ pub fn say(text: impl FnOnce() -> String) {
     }
 }
 
-/// The steps of a run: a line at the beginning of each, one at its end, and one from time to time.
+/// Logs the steps of a run, with a line at the beginning and the end of each, and occasional lines in
+/// between.
 #[derive(Default)]
 pub struct Steps {
     at: Option<Step>,
@@ -56,7 +57,7 @@ struct Step {
 }
 
 impl Steps {
-    /// Takes note of an iteration; `line` is the text of the display.
+    /// Records an iteration. `line` is the text of the display.
     pub fn note(&mut self, progress: &Progress<'_>, line: &dyn Describe) {
         if !is_on() {
             return;

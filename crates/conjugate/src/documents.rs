@@ -1,16 +1,16 @@
-//! Documents as bags of words, streamed: the data of latent Dirichlet allocation.
+//! Streamed documents as bags of words, the data of latent Dirichlet allocation.
 //!
 //! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]; this crate
-//! does not know the source of documents. [`Order`] visits them in an order that is shuffled and yet kind to disks.
+//! does not know the source of documents. [`Order`] gives a shuffled order with few disk reads.
 
 use jensen_math::rng::{Purpose, Stream};
 
-/// One document: which terms occur, and how often.
+/// One document: its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Term numbers below [`Documents::terms`] without duplicates; ascending order reads memory best.
+    /// Term numbers below [`Documents::terms`] without duplicates; ascending order gives the best memory access.
     pub terms: Vec<u32>,
-    /// How often each of them occurs: positive and finite.
+    /// The count of each term, positive and finite.
     pub counts: Vec<f32>,
 }
 
@@ -20,13 +20,13 @@ impl Bag {
         Self::default()
     }
 
-    /// Empties the bag and keeps its memory.
+    /// Empties the bag but keeps its memory.
     pub fn clear(&mut self) {
         self.terms.clear();
         self.counts.clear();
     }
 
-    /// Adds a term that is not in the bag yet.
+    /// Adds a term that the bag does not yet contain.
     pub fn push(&mut self, term: u32, count: f32) {
         self.terms.push(term);
         self.counts.push(count);
@@ -50,8 +50,8 @@ impl Bag {
 
 /// A corpus that can be read document by document, from several threads.
 ///
-/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal; it is
-/// skipped by every method here and counted.
+/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. Every
+/// method here skips and counts it.
 pub trait Documents: Sync {
     /// Number of documents.
     fn len(&self) -> usize;
@@ -75,14 +75,14 @@ pub trait Documents: Sync {
         vec![self.len()]
     }
 
-    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request: some
-    /// hundred kilobytes. 1 where any order costs the same.
+    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request: a few
+    /// hundred kilobytes. 1 if every order costs the same.
     fn block(&self) -> usize {
         1
     }
 }
 
-/// Documents in memory, in sequence.
+/// Documents in memory, concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
@@ -93,7 +93,7 @@ pub struct MemoryDocuments {
 }
 
 impl MemoryDocuments {
-    /// No documents yet, over a vocabulary of `terms` terms.
+    /// An empty corpus over a vocabulary of `terms` terms.
     pub fn new(terms: usize) -> Self {
         Self {
             terms,
@@ -104,7 +104,7 @@ impl MemoryDocuments {
         }
     }
 
-    /// The documents in blocks of this number, so that passes visit them in the order of a file with such blocks.
+    /// The documents in blocks of this size, so that passes visit them in the order of a file with such blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }
@@ -112,8 +112,8 @@ impl MemoryDocuments {
     /// Adds a document.
     ///
     /// # Errors
-    /// Fails if a term is not below the size of the vocabulary or occurs twice, when a count is not positive and finite, or
-    /// when the numbers of counts and terms differ; the document is then not added.
+    /// Fails if a term is not below the size of the vocabulary or occurs twice, when a count is not positive and
+    /// finite, or when the numbers of counts and terms differ; it then leaves the corpus unchanged.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;
         if bag.terms.len() != bag.counts.len() {
@@ -180,8 +180,8 @@ pub struct DocumentRange<'a> {
 }
 
 impl<'a> DocumentRange<'a> {
-    /// The part of `documents` from `start` to before `end`, both cut to the number of documents. Reads the part once
-    /// to count its tokens.
+    /// The documents `start..end`, with both limits clamped to the number of documents. Reads the part once to count
+    /// its tokens.
     pub fn new(documents: &'a dyn Documents, start: usize, end: usize) -> Self {
         let end = end.min(documents.len());
         let start = start.min(end);
@@ -228,10 +228,10 @@ const BLOCKS_MIXED: usize = 64;
 
 /// A shuffled order of `0..len` for one pass, read position by position.
 ///
-/// Whole blocks of neighbours are put in random order, and then the points of 64 consecutive blocks of that order are
-/// shuffled together: reading touches 64 regions of the disk at a time, each of them whole, and the memory needed is a
-/// word a block and not a word a point. With blocks of one point and at most 64 of them, or with `block = 1` in
-/// general, it is a uniformly random permutation.
+/// It shuffles whole blocks of neighbours, and then shuffles the points of each 64 consecutive blocks of that order
+/// together. Reading therefore touches 64 contiguous regions of the disk at a time, and memory is one word per block
+/// instead of one per point. With blocks of one point and at most 64 of them, or with `block = 1` in general, it is a
+/// uniformly random permutation.
 ///
 /// The order is a function of (seed, pass, len, block).
 #[derive(Clone, Debug)]
@@ -267,7 +267,7 @@ impl Order {
         }
     }
 
-    /// The pass that this is the order of.
+    /// The number of its pass.
     pub fn pass(&self) -> u64 {
         self.pass
     }

@@ -1,4 +1,4 @@
-//! Random variates of the families in use, from counter-based streams.
+//! Random variates of the families, from counter-based streams.
 
 use jensen_math::rng::Stream;
 use jensen_math::special;

@@ -4,24 +4,25 @@
 //! randomness is keyed by seed, pass and block, and the state contains everything that later steps depend on, so runs
 //! are prefixes of longer ones and resume to the same bits.
 //!
-//! The order within a batch iteration makes it coordinate ascent on the tempered bound: local steps at the present
-//! temperature; a damped step of the temperature's distribution given their expected log likelihood, along which the
-//! bound, concave in it, rises; the globals given both. The bound in the trace is taken after the local steps. Local
-//! tempering is not a coordinate ascent: its global step matches the first sufficient statistic only and counts every
-//! point as if it had temperature 1 (Mandt et al. 2016, Eq. 11), and no monotonicity is claimed for it.
+//! The order within a batch iteration makes it coordinate ascent on the tempered bound. First come local steps at the
+//! current temperature, then a damped step of the temperature's distribution given their expected log likelihood, and
+//! last the global parameters given both. The bound is concave in the temperature's distribution, so the damped step
+//! raises it. The trace has the bound after the local steps. Local tempering is not coordinate ascent, and its bound
+//! need not rise. Its global step matches only the first sufficient statistic and counts every point as if it had
+//! temperature 1 (Mandt et al. 2016, Eq. 11).
 //!
 //! **Cooling.** At high temperatures all components of a mixture are equal, and a fit that is still hot when the
 //! temperature reaches 1 stays that way: merged components with their own variances explain the whole spread of the
 //! data, and small differences between them do not grow at any temperature above 1 (by a factor 1/T per iteration at
-//! most). So while a cooling policy is hot, a share of the statistics is that of the random start ([`Engine::lean`]).
-//! Near T = 1, where merged components react more and more to their differences, this restores the differences of the
-//! start, and at T = 1 the model contains none of it. Batch ascent then makes a second, plain run from the same start
-//! and keeps the better result, so cooling never ends below the bound of a fit without it. Stochastic fits have no
-//! bound to compare; they restart their step sizes there, because little has converged.
+//! most). While a cooling policy is hot, a share of the statistics therefore comes from the random start
+//! ([`Engine::lean`]). Near T = 1 merged components amplify their differences, so this restores the differences of the
+//! start. At T = 1 the share is 0. Batch ascent then makes a second, plain run from the same start and keeps the better
+//! result, so the bound after cooling is never below that of a fit without it. Stochastic fits have no bound to
+//! compare. They restart their step sizes at T = 1, because little has converged.
 //!
-//! **Twins.** If components have become equal all the same, one of each pair restarts ([`Engine::part_twins`]), up to
-//! three times: when batch ascent converges, which again keeps the better result; in stochastic fits before passes 3, 5
-//! and 9, counted from the end of a cooling, with restarted step sizes.
+//! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times:
+//! when batch ascent converges, which again keeps the better result; in stochastic fits before passes 3, 5 and 9,
+//! counted from the end of a cooling, with restarted step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -33,7 +34,7 @@ use crate::engine::{Engine, Heat, Measure, Sums};
 use crate::policy::{Thermostat, floor, scheduled, settled};
 use crate::temper::Temper;
 
-/// How iterations go through the data.
+/// The order in which iterations visit the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -65,13 +66,13 @@ pub enum Mode {
 /// Settings of the drivers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriverSettings {
-    /// How iterations go through the data.
+    /// The order in which iterations visit the data.
     pub mode: Mode,
     /// The temperature policy.
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
-    /// How often a pass the engine's own scores are added to the trace; in batch mode, how often an iteration (0 or 1).
+    /// Number of times per pass (0 or 1 per iteration in batch mode) that the trace gets the engine's scores.
     pub scores_per_pass: f64,
 }
 
@@ -225,7 +226,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// A run of `engine` from given globals.
+    /// A run of `engine` from given global parameters.
     pub fn starting_at(engine: E, settings: DriverSettings, start: E::Globals) -> Self {
         Self {
             start: Some(start),
@@ -251,7 +252,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether something that is due `rate` times a pass is due after `done` of the `per_pass` iterations of passes.
+    /// Whether an event with `rate` occurrences per pass is due after `done` iterations, with `per_pass` iterations per
+    /// pass.
     fn due(rate: f64, done: u64, per_pass: u64) -> bool {
         let count = |n: u64| (n as f64 * rate / per_pass as f64).floor();
         done > 0 && count(done) > count(done - 1)
@@ -479,8 +481,8 @@ impl<E: Engine> Driver<E> {
         self.engine.global_bound(&state.globals) + sums.bound + y
     }
 
-    /// The global step; before it that of the temperature's distribution, if one is due: then `due` has the lowest
-    /// inverse temperature allowed.
+    /// The global step. A step of the temperature's distribution comes first if `due` has a value, the lowest allowed
+    /// inverse temperature.
     fn update(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -518,7 +520,7 @@ impl<E: Engine> Driver<E> {
         record
     }
 
-    /// Makes the better of the present result and the stored one the present result.
+    /// Replaces the current result by the stored one if that is better.
     fn keep_better(&self, state: &mut FitState<E::Globals, E::Table>) {
         let Some((globals, bound)) = state.aside.take() else {
             return;
@@ -533,8 +535,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether converged batch ascent searches for a better result: after a cooling by the plain run from the start,
-    /// and with equal components by restarting one of each pair. The best result so far is stored.
+    /// Whether converged batch ascent searches for a better result. After a cooling it runs from the start without a
+    /// policy, and with equal components it restarts one of each pair. The best result so far is stored.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);
@@ -591,7 +593,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Lets the next global step lean on the start while a policy that cools is hot.
+    /// Adds a share of the start to the next global step while a cooling policy is hot.
     fn lean(&mut self, inverse: f64) {
         let share = match self.settings.temper.cooled_after() {
             Some(_) => self.engine.lean().min(SLOPE * (1.0 - inverse)).max(0.0),
@@ -616,7 +618,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent is over.
+    /// Whether batch ascent has ended.
     fn judge(
         &self,
         state: &mut FitState<E::Globals, E::Table>,

@@ -1,9 +1,8 @@
-//! Inferred global temperatures from both ends: two runs over the same batches, one from T = 1 and one from a warm
-//! start.
+//! Inferred global temperatures from both ends: one run from T = 1 and one from a hot start, over the same batches.
 //!
-//! The objective of variational tempering can have two maxima in T, near T = 1 and hot, and the start decides which one
-//! a run finds; Mandt et al. (2016) do not specify that. Both runs maximise the same bound of the tempered model, so
-//! the result with the larger bound is kept.
+//! The objective of variational tempering can have two maxima in T, near T = 1 and hot, and the start decides which
+//! maximum a run finds. Mandt et al. (2016) do not specify the start. Both runs maximise the same bound of the tempered
+//! model, so the result with the larger bound is kept.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
@@ -18,7 +17,7 @@ pub struct Ends<E: Engine>(pub Driver<E>);
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
     warm: FitState<G, T>,
-    /// Whether only the warm run has made the present step, because the cold one was interrupted.
+    /// Whether only the warm run has made the current step, because the cold one was interrupted.
     ahead: bool,
 }
 
@@ -56,7 +55,7 @@ impl<E: Engine> Algorithm for Ends<E> {
         })
     }
 
-    /// The record is that of the cold run, with the temperature of the other.
+    /// The record comes from the cold run and includes the temperature of the hot run.
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step {
         if !state.ahead {
             let step = self.0.step(&mut state.warm, iteration);

@@ -1,8 +1,8 @@
 //! The interface of a model to the drivers: local steps over a batch, a global step, bounds and normalisers.
 //!
-//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) makes one from any
-//! [`ConjugateModel`](crate::model::ConjugateModel), whose globals are one vector of natural parameters. Latent
-//! Dirichlet allocation has its own, because it has too many globals to visit in every step.
+//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) builds one from any
+//! [`ConjugateModel`](crate::model::ConjugateModel), whose global parameters are one vector of natural parameters.
+//! Latent Dirichlet allocation has its own engine, because it has too many global parameters to visit in every step.
 
 use jensen_run::wire::{Reader, Writer};
 use jensen_run::{Record, Snapshot};
@@ -27,7 +27,7 @@ pub enum Heat<'a, T> {
     },
 }
 
-/// The quantities that local steps measure beside the expected statistics.
+/// The quantities that local steps measure besides the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
     /// [`Sums::energy`].
@@ -41,7 +41,7 @@ pub struct Measure {
 pub struct Sums {
     /// Points that were used.
     pub points: usize,
-    /// Empty points, which were skipped.
+    /// Number of skipped empty points.
     pub skipped: usize,
     /// Number of observations within a point (tokens, steps of a sequence, or the point itself), summed.
     pub size: f64,
@@ -110,13 +110,12 @@ impl Sums {
 pub struct Partition {
     /// The estimate at every inverse temperature.
     pub log_c: Vec<f64>,
-    /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or, with averages taken inside the
-    /// powers, a better one in closed form. (The paper's supplement prints the latter as an upper bound; the powers are
-    /// convex.)
+    /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
+    /// inside the powers. (The paper's supplement prints the latter as an upper bound; the powers are convex.)
     pub lower: Vec<f64>,
 }
 
-/// A model with its data, as the drivers use it.
+/// The interface to a model with its data that drivers use.
 pub trait Engine {
     /// Variational parameters of the globals, and any further state of later steps.
     type Globals: Snapshot + Clone;
@@ -126,17 +125,17 @@ pub trait Engine {
     /// Number of data points N.
     fn points(&self) -> usize;
 
-    /// Number of neighbouring points to read together (see [`Order`](crate::documents::Order)).
+    /// Number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
     fn block(&self) -> usize {
         1
     }
 
-    /// The random start of a seed.
+    /// The random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
-    /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighed by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points could not be reached:
-    /// the step then counts as not begun.
+    /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighted by its
+    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points cannot be reached, in
+    /// which case the step has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -157,7 +156,8 @@ pub trait Engine {
         let _ = (seed, share, inverse);
     }
 
-    /// Restarts one of each pair of equal components; returns false if there are none. Attempts of a seed differ.
+    /// Restarts one of each pair of equal components. Returns false if there are none. Repeated attempts with one seed
+    /// differ.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false
@@ -174,17 +174,19 @@ pub trait Engine {
         0.0
     }
 
-    /// The bound at T = 1 in nats, if it is worth a visit of every point, to compare two results of a run.
+    /// The bound at T = 1 in nats, for the comparison of two results of a run. `None` if it is not worth visiting every
+    /// point.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// log C(T) at inverse temperatures, from `draws` draws of the prior if that is given and it is not known exactly;
-    /// otherwise the engine's best value.
+    /// log C(T) at inverse temperatures. It comes from `draws` draws of the prior if that is given and no exact value
+    /// is known, and otherwise is the engine's best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
-    /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the present globals, for local temperatures.
+    /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
+    /// temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 
     /// Adds the engine's own measurements (held-out scores) to a trace line.

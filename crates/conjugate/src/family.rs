@@ -1,8 +1,8 @@
-//! Exponential families of globals, in natural parameters.
+//! Exponential families of global parameters, in natural parameters.
 //!
-//! A family has densities h(β) exp(λ·t(β) − a(λ)). One table of facts a family: the length of λ, the log normaliser a,
-//! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those, KL(λ ‖ α) = (λ
-//! − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is that of the prior plus statistics.
+//! A family has densities h(β) exp(λ·t(β) − a(λ)). The table gives for each family the length of λ, the log normaliser
+//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from these facts, KL(λ ‖
+//! α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step, where λ is that of the prior plus the statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -19,13 +19,13 @@ pub enum ExponentialFamily {
         /// Number of categories.
         n: usize,
     },
-    /// Rates ρ ~ Gamma(a, b), `n` of them, independent of each other. Two numbers a rate: t = (log ρ, −ρ), λ = (a, b).
+    /// `n` independent rates ρ ~ Gamma(a, b). Two numbers per rate: t = (log ρ, −ρ), λ = (a, b).
     Gamma {
         /// Number of rates.
         n: usize,
     },
-    /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers per dimension: t
-    /// = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
+    /// Independent pairs of a mean μ and a precision τ in `dim` dimensions. Four numbers per dimension: t = (τμ, −½τμ²,
+    /// −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
     NormalGamma {
         /// Number of dimensions.
         dim: usize,
@@ -63,7 +63,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN if λ is outside of the family.
+    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -262,7 +262,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
     out[dim + 1 + dim * dim] = 0.5 * log_det;
 }
 
-/// Independent blocks of globals with their priors: one vector of natural parameters.
+/// Independent blocks of global parameters with their priors, as one vector of natural parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
     families: Vec<ExponentialFamily>,
@@ -284,7 +284,7 @@ impl Blocks {
     /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// Panics if `prior` has not the length of the family's parameters: a model's bug.
+    /// Panics if the length of `prior` differs from that of the family's parameters, which is a bug in the model.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();

@@ -1,4 +1,4 @@
-//! Fitting a model of the class under the loop's control.
+//! Fits a conjugate model in the common loop.
 
 use jensen_run::{Control, Identity, Outcome, Reason, RunError, Verdict, run};
 
@@ -14,13 +14,13 @@ pub struct ModelFit {
     pub lambda: Vec<f64>,
     /// The evidence lower bound at T = 1 in nats: see [`untempered_bound`].
     pub elbo: f64,
-    /// The last temperature, 1 / E[1/T]; for local tempering that of the mean inverse temperature.
+    /// The last temperature, 1 / E[1/T]; for local tempering, from the mean inverse temperature.
     pub temperature: f64,
     /// The gain of another iteration over all points, in nats; only for stochastic fits, which have no stopping rule.
     pub gain: Option<f64>,
     /// Pairs of components that became equal: see [`twins`].
     pub twins: Vec<(usize, usize)>,
-    /// Training points, counted again in every pass.
+    /// Training points, counted in every pass.
     pub points: u64,
     /// Points without content that were skipped.
     pub skipped: u64,
@@ -68,8 +68,8 @@ impl ModelFit {
         }
     }
 
-    /// The reasons to distrust a fit besides its status and a temperature above 1: equal components, called `part` in
-    /// messages. They are numbered in the given order.
+    /// The reasons to distrust a fit besides its status and a temperature above 1: equal components. Messages call a
+    /// component `part`. Messages number them in the given order.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
         // A nat a parameter: on average they are more than a standard deviation away from where they go.
@@ -93,7 +93,7 @@ impl ModelFit {
     }
 }
 
-/// The identity that a checkpoint of a fit must match.
+/// The identity that the checkpoint of a fit must match.
 pub fn identity<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,

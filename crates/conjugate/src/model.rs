@@ -1,9 +1,10 @@
 //! The class of models: conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7).
 //!
-//! Globals β have priors of exponential families with natural parameters α; given β, every data point has log p(x_i,
-//! z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] from q(β), a vector with the length of the
-//! natural parameters, and the global step needs E[T(x_i, z_i)] from q(z_i), again of that length. A model defines its
-//! priors, its local step, its statistics and its normaliser; drivers and temperature policies do the rest.
+//! Global parameters β have exponential-family priors with natural parameters α. Given β, every data point has log
+//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] from q(β), a vector with the length
+//! of the natural parameters, and the global step needs E[T(x_i, z_i)] from q(z_i), again of that length. A model
+//! defines its priors, its local step, its statistics and its normaliser; drivers and temperature policies provide
+//! everything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,11 +24,11 @@ pub struct Local {
     pub entropy: f64,
     /// Inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether an iterated local step satisfied its rule.
+    /// Whether an iterated local step satisfied its stopping rule.
     pub converged: bool,
 }
 
-/// The distinct sizes of points, ascending, with how many points have them.
+/// The distinct sizes of points, ascending, with their numbers of points.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
     for size in sizes {
@@ -55,21 +56,21 @@ pub trait ConjugateModel: Sync {
         1.0
     }
 
-    /// The distinct sizes of points, ascending, with how many points have them.
+    /// The distinct sizes of points, ascending, with their numbers of points.
     fn sizes(&self) -> Vec<(f64, f64)> {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// The source of the local steps, if the points are elsewhere: [`points`](Self::points) counts them all, and
+    /// The source of the local steps, if other processes hold the points: [`points`](Self::points) counts them all, and
     /// functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 
-    /// The globals' families and priors.
+    /// The families and priors of the global parameters.
     fn blocks(&self) -> &Blocks;
 
-    /// Natural parameters to start from, broken in symmetry by the stream.
+    /// Initial natural parameters. The stream breaks their symmetry.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
     /// Offsets of the parameters of components, states or factors that can be exchanged without changing the model.
@@ -78,13 +79,13 @@ pub trait ConjugateModel: Sync {
     /// The largest share of the random start in the statistics of a hot iteration of a cooling policy, which prevents
     /// components from merging for good; see [`driver`](crate::driver).
     ///
-    /// A tenth suffices for components that separate by themselves at some temperature above 1.
+    /// 0.1 suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Number of values of q(z_i) stored between visits of a point, for warm starts of iterated local steps. Without
-    /// them batch ascent need not be monotone. They begin at 0.5.
+    /// Number of values of q(z_i) that are stored between visits of a point, for warm starts of iterated local steps.
+    /// Without them batch ascent need not be monotone. They begin at 0.5.
     fn memory(&self) -> usize {
         0
     }
@@ -102,8 +103,8 @@ pub trait ConjugateModel: Sync {
     /// Adds `weight` E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// After a global step, projects natural parameters of the globals to the best member of a smaller family, if the
-    /// model uses one.
+    /// After a global step, projects natural parameters of the global parameters to the best member of a smaller
+    /// family, if the model uses one.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
     }
@@ -142,8 +143,7 @@ pub trait ConjugateModel: Sync {
 /// with more points.
 const TWINS: f64 = 0.25;
 
-/// Pairs of components that became equal, each component beside the first like it. Parts that hold no data are not
-/// twins.
+/// Pairs of equal components, each component paired with the first equal one. Components without data are not twins.
 ///
 /// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
 /// depend on the origin and the units of the data.

@@ -1,4 +1,4 @@
-//! The plain model of a model's points as a baseline: one component for all of them.
+//! A plain model of the same points as a baseline: one component for all points.
 
 use jensen_math::special::lgamma;
 
@@ -6,13 +6,13 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::ConjugateModel;
 use crate::pointwise::{Pointwise, untempered_bound};
 
-/// The plain model of the points of a model of several parts.
+/// The plain model of the points of a model with several parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plain {
-    /// Its bound in nats; with complete points its log evidence.
+    /// Its bound in nats. For complete points this is its log evidence.
     pub bound: f64,
-    /// The bound of a model with several components, one of which has all points: a fit below it is not optimal,
-    /// because this is within its reach.
+    /// The bound of a model with several components, one of which has all points. A fit below it is not optimal,
+    /// because the model contains this solution.
     pub within: f64,
 }
 

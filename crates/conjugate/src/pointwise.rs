@@ -52,7 +52,7 @@ impl Snapshot for VectorGlobals {
     }
 }
 
-/// Expected log normalisers E_q[log ∫ p(x, z | β)^s]: a row over the grid for every size of points.
+/// Expected log normalisers E_q[log ∫ p(x, z | β)^s], with one row over the grid per size of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormaliserTable {
     pub(crate) sizes: Vec<f64>,
@@ -111,7 +111,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
         }
     }
 
-    /// Also scores held-out points, if the driver requests scores.
+    /// Adds held-out points, which are scored if the driver requests it.
     pub fn with_heldout(self, heldout: &'a M) -> Self {
         Self {
             heldout: Some(heldout),
@@ -432,19 +432,19 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
         .collect()
 }
 
-/// The predictive quality of q(β) on points that it was not fitted to: the mean over points of E_q[log p(x, z | β)] +
-/// H(q(z)) at T = 1, a lower bound of the log predictive density in nats per point, with its standard error.
+/// The predictive quality of q(β) on held-out points: the mean over points of E_q[log p(x, z | β)] + H(q(z)) at T =
+/// 1, a lower bound of the log predictive density in nats per point, with its standard error.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
 }
 
-/// The bound of a fit at T = 1 in nats: local steps at T = 1, and the globals unchanged.
+/// The bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
 ///
 /// Iterated local steps have local optima; each point takes the better of a fresh start and a continuation from its
 /// last visit.
 ///
-/// NaN if the points are elsewhere and could not be reached.
+/// NaN if other processes hold the points and do not answer.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

@@ -18,7 +18,7 @@ pub(crate) fn softmax(logs: &mut [f64]) {
     }
 }
 
-/// The inverse temperature that a policy without inference prescribes after `pass` passes; 1 for the others.
+/// The inverse temperature that a policy without inference prescribes after `pass` passes; 1 for other policies.
 pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,
@@ -27,7 +27,7 @@ pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// The smallest inverse temperature that an inferring policy may choose after `pass` passes; 0 for the others.
+/// The smallest inverse temperature that an inferring policy may choose after `pass` passes; 0 for other policies.
 pub fn floor(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::Global(global) => cooled(global.cooling, 1.0 / global.hottest, pass),
@@ -36,7 +36,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether the schedule is over: a temperature has reached its last value, or a cooling has ended.
+/// Whether the schedule has ended: the temperature has its last value, or the cooling has ended.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,
@@ -61,14 +61,14 @@ pub struct Thermostat {
     pub log_c: Vec<f64>,
     /// r_m.
     pub r: Vec<f64>,
-    /// The running estimate of Ē; absent before the first batch.
+    /// The running estimate of Ē. It is absent before the first batch.
     pub energy: Option<f64>,
-    /// The spread of the newest estimates of Ē around the running one: a damped mean square.
+    /// The spread of recent estimates of Ē around the running estimate, as a damped mean square.
     pub energy_noise: f64,
 }
 
 impl Thermostat {
-    /// The start: r uniform, or only at the hottest temperature; at T = 1 if the settings say so.
+    /// The start: r uniform or only at the hottest temperature, or at T = 1 if the settings require it.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -101,7 +101,7 @@ impl Thermostat {
         self.r.iter().zip(&self.inverse).map(|(r, s)| r * s).sum()
     }
 
-    /// Takes a new estimate of Ē with a weight.
+    /// Adds a new estimate of Ē with a weight.
     pub fn observe(&mut self, energy: f64, weight: f64) {
         match &mut self.energy {
             None => self.energy = Some(energy),
@@ -114,8 +114,8 @@ impl Thermostat {
     }
 
     /// r ← (1 − weight) r + weight r*, with r* the optimum at the running estimate. With weight 1 this is the exact
-    /// coordinate update. Less than 1 keeps a near point mass from jumping with the noise of the estimate and from
-    /// cooling before the globals have followed; the bound is concave in r, and so never falls on the way.
+    /// coordinate update. A weight below 1 prevents jumps of a near point mass due to noise, and cooling before the
+    /// global parameters have adapted. The bound is concave in r, so a partial step does not lower it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self

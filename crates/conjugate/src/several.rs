@@ -1,7 +1,7 @@
-//! Several fits in one run, of which the best is kept: starts of a model, or models with several numbers of components.
+//! Several fits in one run, which keeps the best: starts of a model, or models with different numbers of components.
 //!
-//! The candidates are fitted in sequence, each for a limited number of iterations, under one control: budgets, trace,
-//! checkpoints and interruption are those of a single run.
+//! The candidates are fitted one after the other, each for a limited number of iterations, under one control: budgets,
+//! trace, checkpoints and interruption are those of a single run.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,
@@ -17,20 +17,20 @@ use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bou
 pub struct Candidate<'a, M> {
     /// The model.
     pub model: &'a M,
-    /// How it is fitted, with its own seed.
+    /// The settings of its fit, with its own seed.
     pub settings: DriverSettings,
     /// The addition to its bound in comparisons of candidates, in nats.
     ///
-    /// A mixture of K components has K! posterior modes that differ only by the components' labels. q is at one of
-    /// them, and log K! is the contribution of the others to the evidence (Bishop, *Pattern Recognition and Machine
-    /// Learning*, 2006, 10.2.4).
+    /// A mixture of K components has K! posterior modes that differ only by the components' labels. q describes one of
+    /// them, and log K! adds the others to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006,
+    /// 10.2.4).
     pub credit: f64,
 }
 
 /// How a candidate ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
-    /// Its bound at T = 1 in nats; absent if it has none.
+    /// Its bound at T = 1 in nats, if it has one.
     pub elbo: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
@@ -137,7 +137,7 @@ impl<'a, M: ConjugateModel> Several<'a, M> {
         &mut self.driver.as_mut().expect("made above").1
     }
 
-    /// Ends the candidate that runs, and keeps it if it is the best.
+    /// Ends the current candidate, and keeps it if it is the best.
     fn end(&mut self, state: &mut SeveralState, iterations: u64, status: Status) {
         let at = state.at;
         let output = self.driver(at).output(&state.current);
@@ -255,7 +255,7 @@ pub fn identity_of_several<M: ConjugateModel>(
     first
 }
 
-/// Fits all candidates, each for at most `each` iterations, and keeps the one of the best bound with its credit.
+/// Fits all candidates, each for at most `each` iterations, and keeps the one with the best sum of bound and credit.
 ///
 /// # Errors
 /// Fails if a checkpoint belongs to another run.

@@ -1,9 +1,9 @@
-//! Points whose local steps are made elsewhere, shard by shard.
+//! Points whose local steps other processes run, shard by shard.
 //!
-//! Points have a fixed number of shards, which belongs to the data and not to the machines. In every step each shard
-//! solves its share of the batch ([`step`], a function of points, globals and share) and answers with a [`Part`]. The
-//! driver adds the parts up over one binary tree of shards and makes the global step. [`PointShards`] is the seam; a
-//! model of points that are elsewhere has it, as [`Sampled`](crate::models::Sampled) does.
+//! The number of shards is fixed by the data, not by the machines. In every step each shard solves its share of the
+//! batch ([`step`], a function of points, global parameters and share) and answers with a [`Part`]. The driver adds
+//! the parts over one binary tree of shards and runs the global step. [`PointShards`] is the interface to such points,
+//! and models such as [`Sampled`](crate::models::Sampled) hold one.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -26,11 +26,12 @@ pub struct Ask<'a> {
 pub struct Part {
     /// Sums over the points.
     pub sums: Sums,
-    /// Σ `E_q[T(x_i, z_i)]`, each weighed by its inverse temperature.
+    /// Σ `E_q[T(x_i, z_i)]`, each weighted by its inverse temperature.
     pub statistics: Vec<f64>,
 }
 
-/// The processes that make the local steps of points that this one lacks. After the first failure every request fails.
+/// The processes that run the local steps of points that this process lacks. After the first failure every request
+/// fails.
 pub trait PointShards: Sync {
     /// The sum over the tree of the parts of all shards; `None` if one did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
@@ -62,7 +63,7 @@ impl Part {
     /// Reads the output of [`write`](Self::write).
     ///
     /// # Errors
-    /// It is not a part.
+    /// The bytes are not a valid part.
     pub fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         Ok(Self {
             sums: Sums::read(read)?,
@@ -106,7 +107,7 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
 /// give the same bits on any machine.
 ///
 /// # Errors
-/// It is not such, or of another model.
+/// The bytes are not a valid request, or belong to another model.
 pub fn step<M: ConjugateModel>(
     model: &M,
     ask: &mut Reader<'_>,
@@ -144,7 +145,7 @@ pub fn step<M: ConjugateModel>(
 /// The part of a shard in [`PointShards::bound`], of an array of E[t(β)].
 ///
 /// # Errors
-/// It is not such, or of another model.
+/// The bytes are not a valid array, or belong to another model.
 pub fn bound<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<f64, String> {
     let expected = expected(model, ask)?;
     Ok(bound_of_points(model, &expected, &[]))

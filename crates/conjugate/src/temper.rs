@@ -1,4 +1,4 @@
-//! Temperature policies: how the likelihood is weighed while a model is fitted.
+//! Temperature policies: the weight of the likelihood during a fit.
 
 use std::str::FromStr;
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 /// The grid of temperatures of global variational tempering.
 ///
 /// Stochastic fits begin with r uniform over it, as in the paper. Batch ascent forgets its random start only with soft
-/// assignments, so it begins at the hottest temperature, as a schedule from there would.
+/// assignments, so it begins at the hottest temperature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
     pub temperatures: usize,
-    /// The highest of them; the lowest is 1, and they are spaced exponentially.
+    /// The highest temperature. The lowest is 1, and they are spaced exponentially.
     pub hottest: f64,
-    /// Number of prior draws of the globals in the estimate of log C(T), as in the paper. By default topics use a lower
-    /// bound in closed form, and other models whose log C needs draws use [`DRAWS`].
+    /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default topics
+    /// use a lower bound in closed form, and other models whose log C needs draws use [`DRAWS`].
     pub draws: Option<usize>,
-    /// How often a pass r is updated in stochastic fits; batch fits update it once an iteration.
+    /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
     pub updates_per_pass: f64,
     /// Iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
     /// The initial temperature.
     pub start: HeatStart,
-    /// The weight of a new r beside the old one, in (0, 1]; in stochastic fits also that of the newest estimate of the
-    /// corpus' expected log likelihood.
+    /// The weight of a new r relative to the old one, in (0, 1]. In stochastic fits it is also the weight of the newest
+    /// estimate of the corpus's expected log likelihood.
     pub damping: f64,
     /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has
     /// none.
@@ -45,7 +45,7 @@ pub enum HeatStart {
     Warm,
     /// At T = 1.
     Cold,
-    /// Both, side by side: the result with the larger bound of the tempered model is kept. Of topics alone.
+    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Of topics alone.
     Both,
 }
 
@@ -88,8 +88,8 @@ pub struct LocalTempering {
     /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this, as a
-    /// measure of the globals' change. Batch fits refresh them in every iteration.
+    /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this value,
+    /// which measures the change of the global parameters. Batch fits refresh them in every iteration.
     pub refresh: f64,
     /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
     /// none.
@@ -110,8 +110,8 @@ impl Default for LocalTempering {
 /// The smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at the start
 /// it rises linearly to 1; 0 without a cooling.
 ///
-/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling removes the hot
-/// end of the grid bit by bit, so whatever was inferred, the last stage is plain inference of the model itself.
+/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
+/// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);
@@ -122,11 +122,11 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
 /// The length of a fit, for advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// Passes, or iterations of batch ascent, that it was allowed.
+    /// The allowed passes, or iterations of batch ascent.
     pub planned: f64,
-    /// A cooling that suits it.
+    /// A suitable number of passes of cooling.
     pub cooling: f64,
-    /// The flag that makes it longer.
+    /// The flag that extends the fit.
     pub flag: &'static str,
 }
 
@@ -146,9 +146,9 @@ pub enum Temper {
     },
     /// Temperatures at given passes, linear in between and constant outside.
     Schedule(Vec<(f64, f64)>),
-    /// One temperature for the whole of the data, inferred (variational tempering).
+    /// One inferred temperature for all data (variational tempering).
     Global(GlobalTempering),
-    /// One temperature for every data point, inferred (local variational tempering).
+    /// One inferred temperature per data point (local variational tempering).
     Local(LocalTempering),
 }
 
@@ -163,8 +163,8 @@ impl Temper {
         }
     }
 
-    /// The same policy with a cooling of this number of passes, if it infers one common temperature and has no cooling
-    /// of its own; infinitely many passes mean no cooling.
+    /// The policy with a cooling of the given number of passes, if it infers one common temperature and has no cooling.
+    /// Infinitely many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -178,13 +178,13 @@ impl Temper {
         self
     }
 
-    /// Whether two runs search the final temperature, from either end.
+    /// Whether two runs search for the final temperature, one from each end.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Passes (iterations of batch ascent) from which on the temperature is 1, for a policy that heats and prescribes
-    /// it.
+    /// Number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that heats and
+    /// prescribes it.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -199,7 +199,7 @@ impl Temper {
         }
     }
 
-    /// The flags that end a fit at temperature 1 if one with this policy ended hot.
+    /// The flags that make a fit with this policy end at temperature 1, if it ended hot.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,

@@ -4,9 +4,9 @@
 //!
 //! - **INLA**: the number of nodes, then for every node its number, how many neighbours it has, and their numbers;
 //! - **BUGS**: JSON with `num` (neighbours of each node) and `adj` (their numbers, one node after the other);
-//! - **edge list**: two numbers per line, apart by a comma or blanks; a header is skipped.
+//! - **edge list**: two numbers per line, separated by a comma or blanks. A header is skipped.
 //!
-//! Nodes are numbered from 0 or from 1; it is 0 if a 0 occurs in the file.
+//! Nodes are numbered from 0 if a 0 occurs in the file, and otherwise from 1.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// A graph from edges between nodes numbered from 0; repeated edges count once.
+    /// A graph from edges between nodes numbered from 0. Repeated edges count once.
     ///
     /// # Errors
     /// Fails if an edge leaves the graph or is a loop.
@@ -52,10 +52,10 @@ impl Adjacency {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// A graph in one of the three formats; `label` is its name in messages.
+    /// Reads a graph in one of the three formats. `label` is its name in messages.
     ///
     /// # Errors
-    /// Fails if the bytes follow none of the formats; the message points at the location.
+    /// Fails if the bytes follow none of the formats. The message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();

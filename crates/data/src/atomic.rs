@@ -1,4 +1,4 @@
-//! Files that are either the old version or the new one, never half of it.
+//! Atomic writes: a file is either the old version or the complete new one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use crate::error::DataError;
 
 /// Writes `path` through `fill`: a temporary file in the same folder, fsync, rename over `path`, fsync of the folder.
 ///
-/// On any failure the old file, if there was one, is untouched and the temporary file is removed. Errors name `path`.
+/// On failure it leaves an old file unchanged and removes the temporary file. Errors name `path`.
 pub fn write_atomic(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -82,10 +82,10 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
     }
 }
 
-/// Removes the temporary files that killed runs left in a folder; no other process may be writing to it.
+/// Removes the temporary files of killed runs in a folder. No other process may write to the folder.
 ///
 /// # Errors
-/// The folder cannot be read, or a file not be removed.
+/// The folder cannot be read, or a file cannot be removed.
 pub fn sweep(folder: &Path) -> Result<(), DataError> {
     let io = |error| DataError::io("read the folder", folder, &error);
     for entry in fs::read_dir(folder).map_err(io)? {

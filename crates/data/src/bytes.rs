@@ -1,4 +1,4 @@
-//! The bytes of a file: mapped if it is large and plain, otherwise in memory.
+//! The bytes of a file, mapped if it is large and uncompressed, and otherwise in memory.
 
 use std::fs::{File, Metadata};
 use std::ops::Deref;
@@ -24,7 +24,7 @@ pub enum Bytes {
 }
 
 impl Bytes {
-    /// The bytes of a file, decompressed where its name ends in `.gz`.
+    /// The bytes of a file, decompressed if its name ends in `.gz`.
     ///
     /// # Errors
     /// Fails if the file cannot be read or its compressed stream is damaged.
@@ -49,10 +49,10 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Rejects results of a file that was changed in the meantime.
+    /// Rejects results of a file that was changed in the meantime. A copy in memory cannot change.
     ///
     /// # Errors
-    /// It was; a copy never is.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         match self {
             Self::Mapped(mapped) => mapped.check_unchanged(),
@@ -72,7 +72,7 @@ impl Deref for Bytes {
     }
 }
 
-/// A file that is mapped. Other processes may write to it, which cannot be prevented: every reader calls
+/// A mapped file. Other processes may write to it, which nothing can prevent, so every reader calls
 /// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
 /// read, which the command converts to an error.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Mapped {
     /// Rejects results of a file that was changed after it was mapped.
     ///
     /// # Errors
-    /// Its length or time of change is another one.
+    /// Its length or modification time has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         let now = self.file.metadata();
         let now = now.map_err(|error| DataError::io("read", &self.path, &error))?;
@@ -126,7 +126,7 @@ impl Mapped {
         )))
     }
 
-    /// Gives the pages back to the system, which keeps them as cache.
+    /// Returns the pages to the system, which keeps them as cache.
     pub fn release(&self) {
         #[cfg(unix)]
         {

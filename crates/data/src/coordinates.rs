@@ -1,4 +1,4 @@
-//! Names of dimensions and labels along them, as ArviZ and xarray have them.
+//! Names of dimensions and labels along them, as in ArviZ and xarray.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,12 @@ use crate::lookup::similar_name;
 
 /// Dimensions of variables and the labels of dimensions: `dims` and `coords` in ArviZ.
 ///
-/// A dimension without a name is `name_dim_0`, `name_dim_1`, …, as ArviZ counts them. One without labels has 0, 1, ….
+/// A dimension without a name is called `name_dim_0`, `name_dim_1`, …, as in ArviZ. A dimension without labels has the
+/// labels 0, 1, ….
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinates {
-    /// The names of a variable's dimensions in order; null for one without a name.
+    /// The names of a variable's dimensions in order, with null for a dimension without a name.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
     /// The labels along a dimension, by its name.
@@ -67,7 +68,7 @@ impl Coordinates {
     /// variable; `label` names it in messages.
     ///
     /// # Errors
-    /// It is anything else, or names that no file could have.
+    /// The text has another content, or names that no file can have.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let refused = |why: String| DataError::invalid(format!("{label}: {why}"));
         let made: Self = serde_json::from_slice(bytes).map_err(|error| {
@@ -101,7 +102,7 @@ impl Coordinates {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// The same, with the names of dimensions that a model declares where no others are given.
+    /// Adds the dimension names that a model declares, as defaults.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;
@@ -112,8 +113,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. A name that would be duplicated, or that denotes the draws, is ignored,
-    /// and so are names for a different number of dimensions.
+    /// The names of a variable's dimensions. It ignores a duplicate name, a name that denotes the draws, and names for
+    /// a different number of dimensions.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -145,12 +146,12 @@ impl Coordinates {
         })
     }
 
-    /// Whether all named dimensions exist, by the shapes of the written variables; `declared` has the dimensions of
-    /// everything that the model declares, written or not.
+    /// Checks that all named dimensions exist, by the shapes of the written variables. `declared` has the dimensions of
+    /// all variables that the model declares.
     ///
     /// # Errors
-    /// Dimensions are given of an unknown variable, or too many or too few of them; labels are given of an unknown dimension,
-    /// or too many or too few of them.
+    /// The dimensions belong to an unknown variable or have the wrong number, or the labels belong to an unknown
+    /// dimension or have the wrong number.
     pub fn check(
         &self,
         declared: &BTreeMap<String, Vec<Option<String>>>,

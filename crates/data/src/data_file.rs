@@ -1,4 +1,4 @@
-//! Data files of programs as read: name, format and bytes, so that a copy can be stored.
+//! Data files of programs: name, format and bytes, so that a copy can be stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub enum DataFormat {
     Csv,
 }
 
-/// A data file as read.
+/// A data file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
     /// Its name in messages.
@@ -32,11 +32,12 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Reads a file. The extension determines the format, otherwise its content does: a brace begins JSON, an arrow
-    /// among the first characters means an R dump, and anything else is a table.
+    /// Reads a file. The extension determines the format. Without a known extension the content does: a brace
+    /// begins JSON, an arrow among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
-    /// Fails if it cannot be read, or its name has another extension.
+    /// Fails if the file cannot be read, has the extension of another kind of file (such as `.nc` or `.stan`),
+    /// or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
@@ -79,7 +80,7 @@ impl DataFile {
         })
     }
 
-    /// Whether the file is one list and not a set of named values.
+    /// Whether the file is a single list instead of a set of named values.
     pub fn is_list(&self) -> bool {
         first_character(&self.bytes) == Some(b'[')
     }
@@ -92,7 +93,8 @@ impl DataFile {
         self.parse_apart()?.whole()
     }
 
-    /// The same, with values that are not data (strings, missing values) set apart: [`DataSet::refusal`] has them.
+    /// The values, with values that are not data (strings, missing values) kept separately: [`DataSet::refusal`]
+    /// has them.
     ///
     /// # Errors
     /// If the file does not follow its format.

@@ -1,4 +1,4 @@
-//! Values by name: the content of a data file, before a model declares types.
+//! Named values: the content of a data file, before a model declares types.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub enum Elements {
     Int(Vec<i64>),
     /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
     Real(Vec<f64>),
-    /// The slots of a tuple, in order. For an array of tuples, each slot has that slot of *all* tuples: its shape is
-    /// the array's shape followed by the slot's own.
+    /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
+    /// tuples. Its shape is the array's shape followed by that of the slot.
     Tuple(Vec<Value>),
 }
 
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// Integers in row-major order. Fails when their number is not the product of `shape`.
+    /// Integers in row-major order. Fails if their number is not the product of `shape`.
     pub fn ints(shape: Vec<usize>, elements: Vec<i64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -57,7 +57,7 @@ impl Value {
         })
     }
 
-    /// Reals in row-major order. Fails when their number is not the product of `shape`.
+    /// Reals in row-major order. Fails if their number is not the product of `shape`.
     pub fn reals(shape: Vec<usize>, elements: Vec<f64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -98,7 +98,7 @@ impl Value {
         }
     }
 
-    /// Whether an array without elements.
+    /// Whether it is an array without elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -183,8 +183,8 @@ impl DataSet {
         self.refused.insert(name, error);
     }
 
-    /// The reason why a file's value of a variable is not data: files may contain more than a program uses, such as
-    /// strings.
+    /// The reason why the value of a variable in a file is not data. Files may contain values that a program does not
+    /// use, such as strings.
     pub fn refusal(&self, name: &str) -> Option<&DataError> {
         self.refused.get(name)
     }
@@ -195,15 +195,15 @@ impl DataSet {
     }
 
     /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of
-    /// them, one of other numbers an array of reals. Words are numbered from 1 in alphabetical order, and
-    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
-    /// with an empty cell.
+    /// integers, and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order,
+    /// and [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is
+    /// one with an empty cell.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// The same, with the words of some columns numbered as in `levels`, the ordered words of an earlier table, so that
-    /// a word keeps its number.
+    /// [`from_csv`](Self::from_csv) with the words of some columns numbered as in `levels`, the ordered words of an
+    /// earlier table, so that a word keeps its number.
     ///
     /// # Errors
     /// The errors of [`from_csv`](Self::from_csv), and a word that is not among a column's levels.
@@ -256,8 +256,8 @@ impl DataSet {
         Ok(data)
     }
 
-    /// The location of the first word, if the values of a variable are numbers of words: they identify groups and
-    /// measure nothing.
+    /// The location of the first word, if the values of a variable are codes of words. Such values identify groups and
+    /// are not measurements.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
@@ -295,8 +295,8 @@ impl DataSet {
         self.entries.into_iter()
     }
 
-    /// Appends arrays to those of the same names along their first dimension; variables that are not in both, or of
-    /// another kind, are unchanged.
+    /// Appends arrays to the arrays of the same names along their first dimension. Variables that are missing in one of
+    /// them, or have different kinds, stay unchanged.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {

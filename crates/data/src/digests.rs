@@ -37,7 +37,7 @@ impl Digests {
         Ok(())
     }
 
-    /// Takes note of a file that is about to be written.
+    /// Announces a file that will be written.
     pub fn note_bytes(&mut self, name: &str, bytes: &[u8]) {
         self.0.insert(name.to_owned(), hex(Sha256::digest(bytes)));
     }
@@ -66,10 +66,10 @@ impl Digests {
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// The digests of a folder; none for one that a killed run left.
+    /// The digests of a folder; `None` for the folder of a killed run.
     ///
     /// # Errors
-    /// They were changed, or are missing from a folder with a result.
+    /// The digests were changed, or are missing from a folder with a result.
     pub fn read(folder: &RunDir) -> Result<Option<Self>, DataError> {
         let path = folder.artefact(Artefact::Digests);
         let bytes = match fs::read(&path) {
@@ -93,11 +93,11 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// The bytes of an archive of a folder, if it is the one that was written there. Archives have their own digests,
-    /// which detect damage but not an archive of another fit. None if there was none.
+    /// The bytes of an archive of a folder, if it is the archive that was written there. Archives have their own
+    /// digests, which detect damage but not an archive of another fit. `None` if there was no archive.
     ///
     /// # Errors
-    /// It cannot be read, is missing, or is another file.
+    /// The archive cannot be read, is missing, or is another file.
     pub fn archive(folder: &RunDir, artefact: Artefact) -> Result<Option<Vec<u8>>, DataError> {
         let path = folder.artefact(artefact);
         let noted = Self::read(folder)?.and_then(|all| all.0.get(artefact.file_name()).cloned());
@@ -116,11 +116,11 @@ impl Digests {
         }
     }
 
-    /// Rejects a folder whose files were changed. Missing files are left to their readers, archives to
-    /// [`Digests::archive`], and folders without digests, as killed runs leave them, to their readers.
+    /// Rejects a folder whose files were changed. It does not check missing files and folders without digests, such
+    /// as those of killed runs, because their readers do. [`Digests::archive`] checks archives.
     ///
     /// # Errors
-    /// A file was changed, or the digests were.
+    /// A file or the digests were changed.
     pub fn check(folder: &RunDir) -> Result<(), DataError> {
         let files = Self::read(folder)?.unwrap_or_default().0;
         for (name, digest) in files.iter().filter(|(name, _)| !is_archive(name)) {

@@ -1,4 +1,4 @@
-//! Posterior draws with names and shapes: the input of the draws writers.
+//! Posterior draws with names and shapes, the input of the writers of draws.
 
 use crate::dataset::checked_len;
 use crate::error::DataError;
@@ -6,7 +6,7 @@ use crate::error::DataError;
 /// A model variable with stored draws.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawsVariable {
-    /// The name as the model declares it. A slot of a tuple is a variable of its own, named `t:1` as CmdStan does.
+    /// The name as the model declares it. A slot of a tuple is a separate variable, named `t:1` as in CmdStan.
     pub name: String,
     /// Sizes; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
     pub shape: Vec<usize>,
@@ -40,7 +40,7 @@ impl DrawsVariable {
         })
     }
 
-    /// Names of the scalars in the same order as people write them: `theta[1]`, `Sigma[2,1]`.
+    /// Names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
     pub fn display_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             if index.is_empty() {
@@ -74,10 +74,10 @@ pub(crate) fn is_storable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(breaks)
 }
 
-/// Draws from an approximation, with the data needed to judge them.
+/// Draws from an approximation, with the log densities that judge them.
 ///
-/// `draws` holds one row per draw; a row holds the variables in sequence, and a variable its scalars in
-/// **column-major** order (first index fastest), as the columns of CmdStan's CSV do.
+/// `draws` holds one row per draw; a row holds the variables one after the other, and a variable holds its scalars in
+/// **column-major** order (first index fastest), like the columns of CmdStan's CSV.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
     variables: Vec<DrawsVariable>,
@@ -152,7 +152,7 @@ impl DrawsTable {
         Ok(self)
     }
 
-    /// The table of the first draws, if there are more.
+    /// The table of at most the first draws.
     #[must_use]
     pub fn first(mut self, draws: usize) -> Self {
         self.draws.truncate(draws.saturating_mul(self.width));
@@ -191,8 +191,8 @@ impl DrawsTable {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// The values at the unconstrained mean of the approximation, if known. That is not the mean of the values: the
-    /// mean of log σ gives a median of σ.
+    /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values: the
+    /// mean of log σ gives the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }

@@ -31,7 +31,7 @@ pub enum DataError {
         /// The names the data does hold, in file order.
         available: Vec<String>,
     },
-    /// A variable is there but has another type or shape.
+    /// A variable has another type or shape.
     Mismatch {
         /// The variable, with tuple fields appended as `t.1`.
         variable: String,
@@ -50,7 +50,7 @@ pub enum DataError {
 /// A position in a data file and the error there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// The file, or a caller's label for text that came from elsewhere.
+    /// The file, or the caller's label for a text.
     pub source: String,
     /// 1-based line.
     pub line: usize,
@@ -68,7 +68,7 @@ pub struct ParseError {
 const TOO_MANY_FILES: i32 = 24;
 
 impl DataError {
-    /// Wraps a system error with the file that the user knows.
+    /// Wraps a system error with the file's name for the user.
     pub fn io(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let advice = match error.kind() {

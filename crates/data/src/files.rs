@@ -12,7 +12,7 @@ pub const HELD: u64 = 1 << 30;
 /// The bytes of a file.
 ///
 /// # Errors
-/// Fails if it cannot be read, or is a pipe or a device with more than a gibibyte.
+/// Fails if the file cannot be read, or is a pipe or a device with more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
@@ -20,7 +20,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
 /// The bytes of a file, with a limit, and at most a gibibyte from a pipe or a device.
 ///
 /// # Errors
-/// Fails if it cannot be read, or is longer.
+/// Fails if the file cannot be read, or exceeds a limit.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let failed = |e| DataError::io("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
@@ -75,7 +75,7 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
 /// A text file.
 ///
 /// # Errors
-/// Fails if it cannot be read, or is not UTF-8, with the location.
+/// Fails if the file cannot be read, or is not UTF-8. The message names the location.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {
         DataError::invalid(format!(
@@ -86,11 +86,11 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The text of the file `name` in the first of the folders that has it; after resolving links, no file may be outside
-/// of its folder. `None` if no folder has it.
+/// The text of the file `name` in the first folder that has it. After resolving links, the file must be inside the
+/// folder. `None` if no folder has it.
 ///
 /// # Errors
-/// Fails if it is outside of the folder, or cannot be read.
+/// Fails if the file is outside the folder or cannot be read.
 pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, DataError> {
     for folder in folders {
         let (Ok(root), Ok(file)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
@@ -108,10 +108,10 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
     Ok(None)
 }
 
-/// The bytes of a file; `None` if there is no such file.
+/// The bytes of a file; `None` if the file does not exist.
 ///
 /// # Errors
-/// Fails if it is there and cannot be read.
+/// Fails if the file exists and cannot be read.
 pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -123,15 +123,15 @@ pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
 /// Creates a folder and its parents, if they do not exist.
 ///
 /// # Errors
-/// Fails if it cannot be created.
+/// Fails if the folder cannot be created.
 pub fn create_folder(path: &Path) -> Result<(), DataError> {
     fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it exists.
 ///
 /// # Errors
-/// Fails if it is there and cannot be removed.
+/// Fails if the file exists and cannot be removed.
 pub fn remove_file(path: &Path) -> Result<(), DataError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -141,10 +141,10 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// The entries of a folder by name; none if there is no such folder.
+/// The entries of a folder by name; none if the folder does not exist.
 ///
 /// # Errors
-/// Fails if it cannot be read.
+/// Fails if the folder exists and cannot be read.
 pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     let failed = |e: std::io::Error| DataError::io("read the folder", path, &e);
     let entries = match fs::read_dir(path) {

@@ -9,7 +9,7 @@ use crate::table::read_bytes;
 /// The elements of an IDX array, the last index fastest.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IdxElements {
-    /// Unsigned bytes, as pixels and labels are.
+    /// Unsigned bytes, such as pixels and labels.
     Bytes(Vec<u8>),
     /// Numbers of any other type.
     Numbers(Vec<f64>),
@@ -25,7 +25,7 @@ pub struct Idx {
 }
 
 impl Idx {
-    /// The bytes, where the array holds bytes.
+    /// The bytes, if the array holds bytes.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.elements {
             IdxElements::Bytes(bytes) => Some(bytes),
@@ -34,10 +34,10 @@ impl Idx {
     }
 }
 
-/// Reads an IDX file, decompressed first where its name ends in `.gz`.
+/// Reads an IDX file. If its name ends in `.gz`, this decompresses it first.
 ///
 /// # Errors
-/// Fails if it cannot be read or is not an IDX file of the size that it states.
+/// Fails if the file cannot be read or is not an IDX file with the stated size.
 pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }
@@ -45,7 +45,7 @@ pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
 /// Reads an IDX array: two zero bytes, a type, the number of dimensions, their extents as 32-bit numbers, the elements.
 ///
 /// # Errors
-/// Fails if the bytes are something else, or more or fewer than they state.
+/// Fails if the bytes have another format, or their number differs from the stated size.
 pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     let header = header(bytes, label)?;
     let rest = &bytes[header.start..];

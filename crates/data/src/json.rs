@@ -5,8 +5,8 @@
 //! bare or quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null
 //! are not data.
 //!
-//! The parser fills flat vectors as it reads; there is no intermediate tree, so its cost is that of converting the
-//! numbers. Nesting is bounded, so hostile input cannot exhaust the stack.
+//! The parser fills flat vectors while it reads, without an intermediate tree, so the conversion of numbers dominates
+//! its cost. Nesting is bounded, so hostile input cannot exhaust the stack.
 
 use std::collections::BTreeSet;
 
@@ -211,7 +211,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Past any value of JSON.
+    /// Skips any JSON value.
     fn skip_value(&mut self, nesting: usize) -> Result<(), DataError> {
         self.skip_space();
         let close = match self.cursor.peek() {
@@ -251,7 +251,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A quoted key, the colon after it and the space around both.
+    /// Reads a quoted key, the colon after it and the space around both.
     fn key(&mut self, what: &str) -> Result<String, DataError> {
         if self.cursor.peek() != Some(b'"') {
             return Err(self.unexpected(what));
@@ -402,7 +402,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Records that leaves are at `level`, or reports that they were elsewhere before.
+    /// Records that leaves are at `level`, or reports that earlier leaves were at another level.
     fn enter_leaf(
         &self,
         builder: &mut Builder,

@@ -1,4 +1,4 @@
-//! Readers and writers: the only library crate of Jensen that opens files.
+//! Readers and writers. This is the only library crate of Jensen that opens files.
 //!
 //! | subject | module |
 //! | --- | --- |

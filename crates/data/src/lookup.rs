@@ -1,4 +1,4 @@
-//! Typed look-up of data variables, as a model's `data` block needs it.
+//! Typed look-up of data variables, for the `data` block of a model.
 //!
 //! Errors name the variable, the declared type and the content of the data. As in CmdStan, a declared array without
 //! elements may be omitted or be written as any empty list, and integers are accepted for reals but not vice versa.
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 
-/// A value together with the name it is known by: a data variable or, after [`Entry::field`], a slot of a tuple.
+/// A value with its name: a data variable or, after [`Entry::field`], a slot of a tuple.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     name: String,
@@ -116,7 +116,7 @@ impl<'a> Entry<'a> {
 }
 
 impl DataSet {
-    /// A variable that must be there. `declared` is the model's type for the message, or empty.
+    /// A required variable. `declared` is the model's type for the message, or empty.
     pub fn entry(&self, name: &str, declared: &str) -> Result<Entry<'_>, DataError> {
         match self.get(name) {
             Some(value) => Ok(Entry {
@@ -212,7 +212,7 @@ fn subscript(mut offset: usize, shape: &[usize]) -> String {
     indices.join(",")
 }
 
-/// The closest known name within about a third of the letters, the first of equals.
+/// The closest known name within about a third of the letters, or the first of several.
 pub fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known

@@ -30,7 +30,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Reads an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
 ///
 /// # Errors
-/// Fails if the bytes are not such a file, are cut short, or hold something else than numbers.
+/// Fails if the bytes are not such a file, are truncated, or hold elements other than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -62,8 +62,8 @@ const TOGETHER: usize = 8;
 /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
 ///
 /// # Errors
-/// Fails if the bytes are not such a file, are truncated, or contain values other than numbers; when the array has more
-/// than two dimensions or none.
+/// Fails if the bytes are not such a file, are truncated, or contain values other than numbers, or if the array has
+/// more than two dimensions or none.
 pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;

@@ -11,11 +11,11 @@
 //! Z <- matrix(rep(0, 6), nrow = 2)
 //! ```
 //!
-//! Expressions are those of `expression`. A statement whose value is not numeric (a string, a list, a function of R)
-//! makes only its own variable unusable.
+//! The module `expression` defines the expressions. If the value of a statement is not numeric (a string, a list, a
+//! function of R), only its variable is unusable.
 //!
-//! R stores arrays with the first index running fastest; values are returned in the row-major order of
-//! [`Value`]. A literal is an integer when it has neither decimal point nor exponent, or ends in `L`.
+//! R stores arrays with the first index running fastest; values are returned in the row-major order of [`Value`]. A
+//! literal is an integer if it has neither decimal point nor exponent, or ends in `L`.
 
 mod expression;
 
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// The rest of `structure(values, .Dim = c(…))`; other attributes are refused.
+    /// Reads the rest of `structure(values, .Dim = c(…))` and refuses other attributes.
     fn structure(&mut self, nesting: usize) -> Result<Vector, DataError> {
         self.skip_space();
         let mut vector = self.value(nesting + 1)?;
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         Ok(vector)
     }
 
-    /// The rest of `integer(n)` or `numeric(n)`: n zeros.
+    /// Reads the rest of `integer(n)` or `numeric(n)`, which gives n zeros.
     fn zeros(&mut self, at: usize, is_integer: bool) -> Result<Vector, DataError> {
         self.skip_space();
         let count = if self.cursor.peek() == Some(b')') {
@@ -303,7 +303,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Allows for elements that the file does not have written out.
+    /// Counts elements that the file does not contain literally.
     fn generate(&mut self, at: usize, count: u64) -> Result<usize, DataError> {
         self.generated = self.generated.saturating_add(count);
         if self.generated > MAX_GENERATED {
@@ -396,7 +396,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The longest run that looks like an unsigned number, and whether it is written as an integer.
+    /// The longest run of characters that forms an unsigned number, and whether it is written as an integer.
     fn digits(&mut self) -> (&'a str, bool) {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;
@@ -436,7 +436,7 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Skips the rest of a statement: to the end of its line outside of all brackets and strings; `false` if the file
+    /// Skips the rest of a statement, to the end of its line outside all brackets and strings. `false` if the file
     /// ends within one.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;

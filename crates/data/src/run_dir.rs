@@ -13,7 +13,7 @@ use crate::files::{check_plain, list_folder};
 /// Version of the folder layout, stored in the marker.
 const LAYOUT: u32 = 1;
 
-/// The files a fit may leave in its folder.
+/// The files that a fit may write to its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Artefact {
     /// Marks the folder as Jensen's and names the command that wrote it.
@@ -92,8 +92,8 @@ pub struct RunDir {
 
 impl RunDir {
     /// Locks a folder for a run of `command` (such as `fit`): creates it with its parents, uses an empty one, or uses
-    /// one that an earlier run of the same command wrote (whose files stay until replaced or [`RunDir::clear`]ed).
-    /// Refuses a file and a folder with other people's files in it.
+    /// one that an earlier run of the same command wrote (whose files remain until they are replaced or
+    /// [`RunDir::clear`]ed). Refuses a file, and a folder with foreign files.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
             return Err(DataError::invalid(format!(
@@ -195,7 +195,7 @@ impl RunDir {
         self.path.join(artefact.file_name())
     }
 
-    /// Whether an artefact is there.
+    /// Whether an artefact exists.
     pub fn has(&self, artefact: Artefact) -> bool {
         self.artefact(artefact).is_file()
     }
@@ -220,7 +220,7 @@ impl RunDir {
     /// [`RunDir::forget_earlier`], and [`RunDir::bring_back`] restores it; files of an unfinished run are removed.
     ///
     /// # Errors
-    /// A file cannot be moved or removed: the finished fit is then where it was.
+    /// A file cannot be moved or removed. The finished fit then stays in place.
     pub fn make_room(&self) -> Result<(), DataError> {
         let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
         let Some(mut names) = names else {
@@ -246,7 +246,7 @@ impl RunDir {
         moved
     }
 
-    /// Restores the fit that was moved aside, instead of the files of a failed run.
+    /// Restores the fit that was moved aside, and discards the files of a failed run.
     ///
     /// # Errors
     /// A file cannot be moved or removed.
@@ -294,16 +294,16 @@ impl RunDir {
     }
 }
 
-/// A folder locked for one run, until this is dropped or the process ends.
+/// A lock of a folder for one run, which lasts until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 
 impl Claim {
-    /// Locks a folder, and creates it if necessary. Paths that cannot be a folder are left to [`RunDir::create`] to
-    /// reject.
+    /// Locks a folder, and creates it if necessary. It ignores paths that cannot be a folder, which [`RunDir::create`]
+    /// rejects.
     ///
     /// # Errors
-    /// Another run holds it, of this process or of another.
+    /// Another run, in this or another process, holds the lock.
     pub fn of(path: &Path) -> Result<Self, DataError> {
         // The folder itself is locked and no file in it: those are replaced as a whole. Where the system opens no folders,
         // or locks none, runs are distinguished by their users.

@@ -1,4 +1,4 @@
-//! A cursor over the text of a data file, which can point at a location in messages.
+//! A cursor over the text of a data file, which can point to a location in messages.
 
 use crate::error::{DataError, ParseError};
 
@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Checks that the bytes are text, pointing at the first one that is not.
+    /// Checks that the bytes are text, and points to the first invalid byte.
     pub fn text_of(bytes: &'a [u8], label: &'a str) -> Result<&'a str, DataError> {
         std::str::from_utf8(bytes).map_err(|e| {
             let valid = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An error at the cursor: something else is expected there, in `location` if known.
+    /// An error at the cursor, which states the expected content and `location`, if known.
     pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
         let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {

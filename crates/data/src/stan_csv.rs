@@ -1,8 +1,8 @@
 //! `draws.csv`: Stan CSV in the layout of CmdStan's variational method.
 //!
 //! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first
-//! row with the mean, one row per draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean.
-//! Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
+//! row with the mean, one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero in the row of the
+//! mean. Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
 //!
 //! The comments that readers use, according to their sources:
 //!
@@ -36,24 +36,24 @@ pub struct StanCsvHeader {
     pub seed: u64,
     /// The settings of CmdStan's method.
     pub advi: AdviConfig,
-    /// The step-size scale that was found or given; 1 if there is none.
+    /// The step-size scale of the run; 1 if there is none.
     pub eta: f64,
     /// Jensen's settings as given.
     pub settings: Vec<(String, String)>,
 }
 
-/// Settings of CmdStan's variational method. A fit by another method has their defaults, which readers insist on.
+/// Settings of CmdStan's variational method. A fit by another method uses their defaults, because readers require them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviConfig {
     /// Largest number of iterations.
     pub iter: u64,
     /// Draws of a gradient.
     pub grad_samples: u64,
-    /// Draws of an estimate of the bound.
+    /// Number of draws of an estimate of the bound.
     pub elbo_samples: u64,
     /// Step-size scale.
     pub eta: f64,
-    /// Whether the scale is searched for.
+    /// Whether the run searches for the scale.
     pub adapted: bool,
     /// Relative tolerance of the bound.
     pub tol_rel_obj: f64,
@@ -91,7 +91,7 @@ const ADAPTED: &str = "# Stepsize adaptation complete.";
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
-    /// The comments of a file with this number of draws.
+    /// The comments of a file with the given number of draws.
     pub fn comments(&self, draws: usize) -> StanCsvComments {
         let mut lines = Lines(String::new());
         lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));
@@ -151,7 +151,7 @@ impl Lines {
         let _ = writeln!(self.0, "# {}{name}", "  ".repeat(depth));
     }
 
-    /// One `key = value`. Line ends and `=` in values would be misread.
+    /// One `key = value`. Readers would misread line ends and `=` in values.
     fn add(&mut self, depth: usize, key: &str, value: impl Display) {
         let clean = |s: String| s.replace(|c: char| c.is_control() || c == '=', " ");
         let (key, value) = (clean(key.to_owned()), clean(value.to_string()));
@@ -232,7 +232,7 @@ fn push_number(line: &mut String, x: f64) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Reads a file written by [`write_draws_csv`]: scalar draws regrouped into variables by their subscripts. Without
+/// Reads a file written by [`write_draws_csv`] and groups scalar draws into variables by their subscripts. Without
 /// comments after the header, as in files of earlier versions, there is no row of the mean.
 pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;

@@ -9,21 +9,21 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 
-/// Version of `fit.json` for every command: names and meanings of fields are stable, and fields may be added.
+/// Version of `fit.json` for every command. Names and meanings of fields are stable, and fields may be added.
 pub const FIT_FORMAT: u32 = 1;
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Non-finite numbers are
 /// written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
-    /// Version of the file's layout, [`FIT_FORMAT`]; 0 for files written before it was stored.
+    /// Version of the file's layout, [`FIT_FORMAT`]; 0 if the file does not state it.
     #[serde(default)]
     pub format: u32,
-    /// How the run ended, with advice.
+    /// The end of the run, with advice.
     pub status: String,
-    /// The optimiser's stopping rule was satisfied.
+    /// Whether the optimiser's stopping rule holds.
     pub converged: bool,
-    /// The draws can be trusted, by their importance weights, or because they were refined and have mixed.
+    /// Whether the draws can be trusted, by their importance weights, or because they were refined and have mixed.
     pub trusted: bool,
     /// Evidence lower bound in nats, with all normalising constants and the Jacobian.
     #[serde(deserialize_with = "null_is_nan")]
@@ -36,7 +36,7 @@ pub struct FitSummary {
     pub khat: f64,
     /// Iterations taken.
     pub iterations: u64,
-    /// Minibatches evaluated: One is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
+    /// Minibatches evaluated: One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
     pub oracle_calls: u64,
     /// Seconds by stage.
     pub seconds: Seconds,
@@ -46,7 +46,7 @@ pub struct FitSummary {
     pub seed: u64,
     /// Version of Jensen.
     pub version: String,
-    /// One entry a scalar parameter, in column order.
+    /// One entry per scalar parameter, in column order.
     pub parameters: Vec<ParameterSummary>,
     /// The algorithm: `advi`, `trust`, ….
     #[serde(default)]
@@ -54,7 +54,7 @@ pub struct FitSummary {
     /// The approximating family: `meanfield`, `fullrank`, `sparse`, `conditional`, `lowrank=R`.
     #[serde(default)]
     pub family: String,
-    /// Draws behind the parameter summaries.
+    /// Number of draws behind the parameter summaries.
     #[serde(default)]
     pub draws: u64,
     /// Notes for the user.
@@ -63,8 +63,8 @@ pub struct FitSummary {
     /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
-    /// Number of modes with equal mass that exchanging elements of arrays generates from the fitted one, including
-    /// itself; omitted if there is one.
+    /// Number of modes with equal mass that permutations of array elements generate from the fitted mode, including
+    /// itself; omitted if there is only one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
     /// The refinement, if there was one.
@@ -86,7 +86,7 @@ fn is_one(count: &u64) -> bool {
 pub struct RefinementSummary {
     /// Whether its draws have mixed, so that draws and summaries come from it.
     pub used: bool,
-    /// Log evidence in nats of the visited region; up to a constant if the density drops constants.
+    /// Log evidence of the visited region in nats; up to a constant if the density drops constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
     /// Its standard error.
@@ -106,7 +106,7 @@ pub struct RefinementSummary {
     pub ess: f64,
     /// Number of refined draws.
     pub draws: u64,
-    /// Gradients that it took, one per draw.
+    /// Number of gradients, one per draw.
     pub gradients: u64,
 }
 
@@ -126,7 +126,7 @@ pub struct Seconds {
 pub struct ParameterSummary {
     /// Name with subscripts: `theta[1]`.
     pub name: String,
-    /// The same with the labels of its dimensions, if they have some: `theta[Choate]`.
+    /// The name with the labels of its dimensions, if they have some: `theta[Choate]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Mean; `null` if the draws' tails do not determine it.
@@ -147,21 +147,21 @@ pub struct ParameterSummary {
     /// Monte-Carlo standard error of the mean, if known: by importance weights, or between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
-    /// Effective sample size: the variance over the square of that standard error; of refined draws the smaller of
-    /// that of the quantity and that of its spread.
+    /// Effective sample size: the variance over the square of that standard error. For refined draws it is the smaller
+    /// of the values for the quantity and for its spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ess: Option<f64>,
     /// Nested R̂ of refined draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rhat: Option<f64>,
-    /// The summary of the same draws without weights, if this one is weighted.
+    /// The summary of the same draws without weights, if this summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// Tail index k̂ of the heavier of the draws' two tails; absent if they are bounded or few. Moments from the order
-    /// 1/k̂ on do not exist.
+    /// Tail index k̂ of the heavier of the draws' two tails; absent if they are bounded or few. Moments of order 1/k̂
+    /// and above do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,
-    /// The reason why mean or standard deviation are `null`, if it is the tails.
+    /// The reason why mean or standard deviation are `null`, if the tails are the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }

@@ -4,10 +4,10 @@
 //!
 //! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then an entry a line,
 //!   numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
-//! - **triplets**: row, column and value per line, apart by commas or blanks; a header is skipped. Rows and columns are
-//!   numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
+//! - **triplets**: row, column and value per line, separated by commas or blanks. A header is skipped. Rows and columns
+//!   are numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
 //!
-//! A file with only one triangle represents both.
+//! If a file has only one triangle, it represents both.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::table::read_bytes;
 pub struct Symmetric {
     /// Rows, and columns.
     pub size: usize,
-    /// Entries (row, column, value) numbered from 0, both triangles, column by column; no position twice.
+    /// Entries (row, column, value) of both triangles, numbered from 0, column by column, without duplicates.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
@@ -43,7 +43,7 @@ impl Symmetric {
     /// Reads a matrix.
     ///
     /// # Errors
-    /// The file cannot be read, or the errors of [`parse`](Self::parse).
+    /// The errors of [`parse`](Self::parse), and a file that cannot be read.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }

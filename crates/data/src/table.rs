@@ -1,4 +1,4 @@
-//! Tables of named columns: data of models that are not programs.
+//! Tables of named columns, the data of models without a program.
 //!
 //! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
 //! builds with the feature `parquet`.
@@ -16,9 +16,9 @@ use crate::{npy, table_csv};
 /// The content of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// Numbers; NaN where a value is missing.
+    /// Numbers, with NaN for missing values.
     Numbers(Vec<f64>),
-    /// Words; `None` if a value is missing. A column holds words when a cell that is not missing is not a number.
+    /// Words; `None` if a value is missing. A column holds words if some cell is neither missing nor a number.
     Words(Vec<Option<String>>),
 }
 
@@ -64,7 +64,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column that was not read from a file.
+    /// A column that does not come from a file.
     pub fn new(name: impl Into<String>, cells: Cells) -> Self {
         Self {
             name: name.into(),
@@ -77,7 +77,7 @@ impl Column {
     /// The numbers of the column, NaN where a value is missing.
     ///
     /// # Errors
-    /// Fails if a cell is not a number; the message points at the first one.
+    /// Fails if a cell is not a number. The message points at the first such cell.
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// For every row the index of its value among `levels`, `None` if it is missing.
+    /// The index of the value of each row among `levels`; `None` if it is missing.
     ///
     /// # Errors
     /// Fails if a value is not among them.
@@ -247,7 +247,7 @@ impl Table {
         )
     }
 
-    /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending determines the format.
+    /// A table from the (decompressed) bytes of a file. `label` is its name, whose extension determines the format.
     ///
     /// # Errors
     /// Fails if the bytes do not follow the format.
@@ -264,7 +264,7 @@ impl Table {
         }
     }
 
-    /// A matrix in NPY format; its columns are called `V1`, `V2`, ….
+    /// A matrix in NPY format. Its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
@@ -284,8 +284,8 @@ impl Table {
     /// `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
-    /// Fails if the bytes are not a Parquet file, a column has something else, lists differ in length, or this build has no
-    /// reader.
+    /// Fails if the bytes are not a Parquet file, a column has another type, lists differ in length, or this build has
+    /// no reader.
     pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, parquet_columns(bytes, label)?)
     }
@@ -310,10 +310,10 @@ impl Table {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// A column by name, or by its number from 1 where no column has that name.
+    /// A column by name, or by its number from 1 if no column has that name.
     ///
     /// # Errors
-    /// Fails if there is none; the message names a similar one.
+    /// Fails if there is no such column. The message names a similar column.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
         if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
@@ -344,7 +344,7 @@ impl Table {
         )))
     }
 
-    /// The numbers of a column by name, NaN where a value is missing.
+    /// The numbers of a column by name, with NaN for missing values.
     ///
     /// # Errors
     /// Fails if there is no such column or it holds words.
@@ -361,10 +361,10 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     )))
 }
 
-/// The bytes of a file, decompressed where its name ends in `.gz`.
+/// The bytes of a file, decompressed if its name ends in `.gz`.
 ///
 /// # Errors
-/// Fails if the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
+/// Fails if the file cannot be read, or its compressed stream is damaged or exceeds a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }

@@ -1,7 +1,7 @@
-//! Tables from text: cells apart by commas, semicolons, tabs or blanks, with or without a header.
+//! Tables from text, with cells separated by commas, semicolons, tabs or blanks, with or without a header.
 //!
-//! A cell is missing when it is empty or one of [`MISSING`]. A column is numeric when every other cell is a number.
-//! Lines that begin with `#` before the first row are comments.
+//! A cell is missing if it is empty or one of [`MISSING`]. A column is numeric if every other cell is a number. Lines
+//! that begin with `#` before the first row are comments.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -26,17 +26,17 @@ const REPORTED: usize = 100;
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// It has a header if none of its cells is a number or missing.
+    /// The first row is a header if none of its cells is a number or missing.
     #[default]
     Auto,
     /// It does.
     Yes,
-    /// It does not; columns are called `V1`, `V2`, ….
+    /// There is no header. Columns are called `V1`, `V2`, ….
     No,
 }
 
-/// A word as a cell of a CSV table, quoted if necessary. Control characters are escaped, and a word that a spreadsheet
-/// would read as a formula begins with an apostrophe, as spreadsheets write such words.
+/// A word as a cell of a CSV table, quoted if necessary. It escapes control characters. A word that a spreadsheet would
+/// read as a formula gets an initial apostrophe, as in spreadsheets.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -258,7 +258,7 @@ impl<'a> Text<'a> {
         Ok(names)
     }
 
-    /// Visits the rows that are not empty.
+    /// Visits the non-empty rows.
     fn rows(&self, visit: Visit<'_>) -> Result<(), DataError> {
         match self.separator {
             None => self.blank_rows(visit),

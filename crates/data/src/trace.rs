@@ -1,4 +1,4 @@
-//! Traces: JSON lines that grow with a run and survive its interruption.
+//! Traces: JSON lines that a run appends and that survive its interruption.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use crate::error::DataError;
 
 /// Appends JSON objects, one per line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
 /// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last one), and
-/// [`TraceWriter::resume`] removes those. Dropping the writer flushes too, without saying whether that worked.
+/// [`TraceWriter::resume`] removes those. Dropping the writer also flushes, but does not report failures.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,
@@ -30,8 +30,8 @@ impl TraceWriter {
         })
     }
 
-    /// Continues a trace after its first `lines` lines and cuts off the rest.
-    /// Fails when the file holds fewer complete lines: then it does not belong to the checkpoint.
+    /// Continues a trace after its first `lines` lines and cuts off the rest. Fails if the file holds fewer complete
+    /// lines, because then it does not belong to the checkpoint.
     pub fn resume(path: &Path, lines: u64) -> Result<Self, DataError> {
         let io = |action| move |e: std::io::Error| DataError::io(action, path, &e);
         let file = OpenOptions::new()
@@ -89,7 +89,7 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Hands every line to the disk and waits for it.
+    /// Writes every line to the disk and waits for completion.
     pub fn flush(&mut self) -> Result<(), DataError> {
         self.file
             .flush()

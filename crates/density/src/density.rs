@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 
-/// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable; scratch memory
-/// belongs to the caller and is made by [`LogDensity::workspace`].
+/// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable; the caller owns the scratch memory,
+/// which it gets from [`LogDensity::workspace`].
 ///
 /// * Values are in nats. A method may drop constants, unless it reports an evidence bound.
 /// * `-∞` is a legal value. A `NaN` value rejects that lane and does not affect the others. The gradient of a lane
@@ -22,7 +22,8 @@ pub trait LogDensity: Sync {
     /// Scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// The same for a caller that searches a starting point: about four correct digits suffice if they are cheaper.
+    /// Scratch memory for a search for a starting point. Results need only about four correct digits if that is
+    /// cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
     }
@@ -30,7 +31,7 @@ pub trait LogDensity: Sync {
     /// `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// The value as above, and the gradient with respect to `z` into `grad` (`dim × lanes`).
+    /// Writes the [`value`](Self::value) into `out`, and the gradient with respect to `z` into `grad` (`dim × lanes`).
     fn value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -39,19 +40,21 @@ pub trait LogDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// The exchangeable records that the density sums over, if it provides them: minibatch methods request them.
+    /// The exchangeable records over which the density sums, for minibatch methods.
     fn records(&self) -> Option<ErasedRecords<'_>> {
         None
     }
 
     /// The cost of a value and gradient per draw, in elementary operations on numbers, about a nanosecond each. `None`
-    /// if the cost is unknown or depends on the point, as for a solver's steps. Such densities are not evaluated far
-    /// from the posterior's known mass, and are refined early rather than judged by many draws.
+    /// if the cost is unknown or depends on the point, as with an adaptive solver. With `None`, inference does not
+    /// evaluate the density far from the known mass of the posterior, and refines early instead of checking the fit
+    /// with many draws.
     fn work(&self) -> Option<u64> {
         None
     }
 
-    /// The mixed second derivatives that can differ from zero, if the density knows that most vanish.
+    /// The pairs of coordinates whose mixed second derivative can differ from zero, or `None` if the density does not
+    /// know them.
     fn pattern(&self) -> Option<Arc<Pattern>> {
         None
     }
@@ -95,8 +98,8 @@ impl<D: LogDensity> LogDensity for &D {
 
 /// A log density with Hessian-vector products (forward over reverse).
 ///
-/// [`linearize`](Self::linearize) fixes the draws; [`apply`](Self::apply) may then be called many
-/// times, as conjugate gradients do.
+/// [`linearize`](Self::linearize) fixes the draws; [`apply`](Self::apply) may then be called many times, for example
+/// by conjugate gradients.
 pub trait TwiceDifferentiable: LogDensity {
     /// Fixes the draws at which [`apply`](Self::apply) multiplies.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);
@@ -104,7 +107,7 @@ pub trait TwiceDifferentiable: LogDensity {
     /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
     ///
     /// # Panics
-    /// Panics if nothing was linearised or the number of lanes differs, which is a bug of the caller.
+    /// Panics if `linearize` was not called or the number of lanes differs. Both are bugs in the caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
     /// [`linearize`](Self::linearize) and one [`apply`](Self::apply).

@@ -1,10 +1,10 @@
-//! Second derivatives by differences of gradients, for densities without their own.
+//! Second derivatives by differences of gradients, for densities that do not implement them.
 
 use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 /// Gives any [`LogDensity`] Hessian-vector products by central differences of its gradient:
-/// `(∇f(z + hv) − ∇f(z − hv)) / 2h`, with h so chosen in every lane that the largest coordinate moves
-/// by `6e-6 (1 + |z|)`. The relative error is about 1e-10 for smooth densities; a product costs two
+/// `(∇f(z + hv) − ∇f(z − hv)) / 2h`, where h, chosen for each lane, moves the largest coordinate by
+/// `6e-6 (1 + |z|)`. The relative error is about 1e-10 for smooth densities; one product costs two
 /// gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Differenced<D>(pub D);

@@ -1,11 +1,11 @@
-//! Densities behind a pointer: an algorithm is compiled once for all of them.
+//! Type-erased densities, so that an algorithm is compiled once for all of them.
 
 use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 
-/// A borrowed [`TwiceDifferentiable`] of any type, itself one with the same bits. Each call costs a jump through a pointer
-/// more, for a whole batch of draws.
+/// A borrowed [`TwiceDifferentiable`] of any type. It implements the trait and returns the same bits. Each call, for a
+/// whole batch of draws, costs one more indirect call.
 ///
 /// ```
 /// use jensen_density::{Differenced, ErasedDensity, Lanes, LanesMut, LogDensity};

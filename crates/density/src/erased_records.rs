@@ -1,4 +1,4 @@
-//! Records behind a pointer: a record density for generic algorithms that need not know its type.
+//! Type-erased record densities, so that an algorithm is compiled once for all of them.
 
 use std::any::Any;
 
@@ -7,7 +7,7 @@ use crate::{Group, Lanes, LanesMut, LinearPredictor, RecordDensity};
 /// Scratch memory of [`ErasedRecords`].
 pub type ErasedWorkspace = Box<dyn Any + Send>;
 
-/// A borrowed [`RecordDensity`] of any type, itself a [`RecordDensity`] with the same bits.
+/// A borrowed [`RecordDensity`] of any type. It implements the trait and returns the same bits.
 #[derive(Clone, Copy)]
 pub struct ErasedRecords<'a>(&'a dyn Erased);
 

@@ -20,7 +20,7 @@ impl<'a> Lanes<'a> {
     /// A view of `data` as `rows × lanes`.
     ///
     /// # Panics
-    /// Panics if `data.len() != rows * lanes`: a caller's bug.
+    /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
     pub fn new(data: &'a [f64], rows: usize, lanes: usize) -> Self {
         assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
         Self { data, rows, lanes }
@@ -58,7 +58,7 @@ impl<'a> LanesMut<'a> {
     /// A writable view of `data` as `rows × lanes`.
     ///
     /// # Panics
-    /// Panics if `data.len() != rows * lanes`: a caller's bug.
+    /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
     pub fn new(data: &'a mut [f64], rows: usize, lanes: usize) -> Self {
         assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
         Self { data, rows, lanes }
@@ -84,7 +84,7 @@ impl<'a> LanesMut<'a> {
         &mut self.data[row * self.lanes..(row + 1) * self.lanes]
     }
 
-    /// The same view for a shorter time.
+    /// Reborrows the view.
     pub fn reborrow(&mut self) -> LanesMut<'_> {
         LanesMut {
             data: self.data,

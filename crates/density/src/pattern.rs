@@ -9,11 +9,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of each coordinate's neighbours that are in both lists: if one of the two says that a derivative
-    /// vanishes it does, because it does not depend on the order.
+    /// The pattern that keeps a pair only if each of the two lists the other as a neighbour. A mixed derivative
+    /// does not depend on the order, so it vanishes if either list omits it.
     ///
     /// # Panics
-    /// Panics if a neighbour is not a coordinate: a caller's bug.
+    /// Panics if a neighbour is not a coordinate, which is a bug in the caller.
     pub fn new(lists: Vec<Vec<u32>>) -> Self {
         let mut lists = lists;
         for (i, list) in lists.iter_mut().enumerate() {

@@ -42,7 +42,7 @@ impl Variable {
 /// The relation of a coordinate to its reported value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// The value, up to a shift and a factor, or something that no single value belongs to.
+    /// The value, up to a shift and a factor, or a number with no single reported value.
     #[default]
     Identity,
     /// Its logarithm, or that of its distance from a bound.
@@ -56,8 +56,8 @@ pub enum Scale {
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
-    /// The value that belongs to a coordinate beside the one that belongs to `other`, in a unit and a direction that depend on
-    /// `other` alone: their difference in units of the latter, and of the share that is the smaller one there.
+    /// The difference between the values at `z` and at `other`. Unit and direction depend only on `other`: the unit is
+    /// the value at `other` for a logarithm, and the smaller of its two shares for a logit.
     pub fn beside(self, z: f64, other: f64) -> f64 {
         let up = z - other;
         match self {
@@ -75,8 +75,8 @@ impl Scale {
     }
 }
 
-/// Names the random stream of one draw's generated quantities, so that any draw can be made again
-/// alone: same key, same values.
+/// Identifies the random stream of one draw's generated quantities. The same key gives the same values, so any draw can
+/// be reproduced alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawKey {
     /// The run's seed.
@@ -126,8 +126,9 @@ pub trait Posterior: Sync {
     /// Fails if the model rejects the point; `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// The values that [`constrain`](Self::constrain) appends, for a draw per key; `points` has their points in
-    /// sequence. The result is the same up to rounding, and does not depend on which draws are requested together.
+    /// The values that [`constrain`](Self::constrain) appends, for one draw per key. `points` has the unconstrained
+    /// points one after the other. The result equals that of single calls up to rounding, and does not depend on which
+    /// draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {

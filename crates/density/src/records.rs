@@ -1,23 +1,23 @@
-//! Models of exchangeable records: prior and likelihood apart, any minibatch at any time.
+//! Models of exchangeable records, with separate prior and likelihood, so that any minibatch can be evaluated.
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 /// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records, evaluated for chosen
 /// records and many draws at once.
 ///
-/// The *prior* holds everything that no record owns, the log-Jacobians of constrained parameters included. The
-/// likelihood is never scaled: estimators own the weight N/B, tempering its own. Values are in nats; −∞ is legal, and
-/// NaN rejects a lane and never the batch, as for [`LogDensity`]. Every result overwrites its destination unless a
-/// method says that it adds.
+/// The *prior* contains every term that belongs to no record, including the log-Jacobians of constrained parameters.
+/// The density never scales the likelihood. Estimators apply the weight N/B, and tempering applies its power. Values
+/// are in nats; −∞ is legal, and NaN rejects a lane and never the batch, as for [`LogDensity`]. Every method overwrites
+/// its destination unless its documentation says that it adds.
 ///
 /// Two layouts:
 ///
 /// * *batch*: the chosen records summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
-/// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]`, one result a lane.
+/// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]` and gives one result.
 ///
 /// Records may repeat in a batch and come in any order; an empty batch gives zeros. The model is immutable; prepared
-/// batches belong to the workspace. The density owns its threading: no bit depends on the number of threads, and other
-/// lanes reach a lane through the rounding of matrix products at most.
+/// batches belong to the workspace. The density owns its threading: no bit depends on the number of threads. The other
+/// lanes of a call affect a lane at most through the rounding of matrix products.
 pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send + 'static;
@@ -59,7 +59,7 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// Hessian-vector products of the summed log likelihood, one direction a lane.
+    /// Hessian-vector products of the summed log likelihood, with one direction per lane.
     fn batch_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -69,7 +69,7 @@ pub trait RecordDensity: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = log p(x_{records[l]} | z[:, l])`. By default there is one call per lane, here and below.
+    /// `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes one call per lane.
     fn paired_value(
         &self,
         ws: &mut Self::Workspace,
@@ -123,7 +123,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Gradients and Hessian-vector products of groups of records, every group at a point of its own, summed over all:
+    /// Gradients and Hessian-vector products of groups of records, each group at its own point, summed over all groups:
     /// *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d
     /// each). Metadata of a table of parameters.
     ///
@@ -151,8 +151,8 @@ pub trait RecordDensity: Sync {
     }
 
     /// Replaces `coordinates` by those on which the likelihood of `batch` depends, in ascending order without
-    /// repetition, if these are few; `false`, the default, if they are many or unknown. A model answers the same for
-    /// every batch.
+    /// repetition, if these are few; `false`, the default, if they are many or unknown. A model returns the same kind
+    /// of answer for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
@@ -163,8 +163,8 @@ pub trait RecordDensity: Sync {
         None
     }
 
-    /// If the records' data are read one block at a time: the first record of each block, and N at the end. Whoever has
-    /// the choice visits one block after the other. `None`, the default, if all data are in memory.
+    /// The first record of each block and N at the end, if the records' data are read one block at a time. Callers that
+    /// can choose an order visit one block after the other. `None`, the default, if all data are in memory.
     fn blocks(&self) -> Option<&[u32]> {
         None
     }
@@ -174,8 +174,8 @@ pub trait RecordDensity: Sync {
         STRIDE
     }
 
-    /// Announces records, in ascending order, that will be evaluated repeatedly, as one batch or in parts of it. If
-    /// data come in blocks, theirs stay in memory.
+    /// Announces records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
+    /// one. If data come in blocks, the data of these records stay in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;
     }
@@ -194,12 +194,12 @@ pub struct Group<'a> {
 /// z` of length K (no offset depends on z).
 ///
 /// Predictors of a batch of B records are a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is row
-/// `b·K + k`. An algorithm that stores ηₙ at a point does not need the point any more.
+/// `b·K + k`. An algorithm that stores ηₙ no longer needs the point z.
 pub trait LinearPredictor: Sync {
     /// K.
     fn width(&self) -> usize;
 
-    /// `eta = A_batch z`. Only the coordinates of [`RecordDensity::support`] are read, if it has any.
+    /// `eta = A_batch z`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
     fn project(
         &self,
         scratch: &mut PredictorScratch,
@@ -208,8 +208,8 @@ pub trait LinearPredictor: Sync {
         eta: LanesMut<'_>,
     );
 
-    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`); only the coordinates of [`RecordDensity::support`] are touched, if
-    /// it has any.
+    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`), and only to the coordinates of [`RecordDensity::support`], if it has
+    /// any.
     fn adjoint(
         &self,
         scratch: &mut PredictorScratch,
@@ -227,17 +227,17 @@ pub trait LinearPredictor: Sync {
     /// `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
     fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Expectations under independent normal coordinates, where the link has them.
+    /// Expectations under independent normal coordinates, if the link has them.
     fn expectations(&self) -> Option<&dyn LinkExpectations> {
         None
     }
 }
 
-/// Expectations of a likelihood of one linear predictor a record (K = 1) under independent normal
-/// coordinates with variances s: there `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with squares element by element, and the
-/// expectation over z is one over η.
+/// Expectations of a likelihood with one linear predictor per record (K = 1) under independent normal coordinates with
+/// variances s. Then `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with elementwise squares, so the expectation over z is an integral over η
+/// alone.
 pub trait LinkExpectations: Sync {
-    /// `variance[b] = Σ_i A_bi² s_i`. Only the coordinates of [`RecordDensity::support`] are read, if it has any.
+    /// `variance[b] = Σ_i A_bi² s_i`. Reads only the coordinates of [`RecordDensity::support`], if it has any.
     fn project_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -246,8 +246,7 @@ pub trait LinkExpectations: Sync {
         variance: &mut [f64],
     );
 
-    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`; only the coordinates of [`RecordDensity::support`] are touched, if it has
-    /// any.
+    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`, and only to the coordinates of [`RecordDensity::support`], if it has any.
     fn adjoint_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -273,7 +272,7 @@ pub trait LinkExpectations: Sync {
 pub struct PredictorScratch {
     /// The batch to which `values` belong.
     pub batch: Vec<u32>,
-    /// Numbers in a layout of the model's own.
+    /// Numbers in a layout that the model chooses.
     pub values: Vec<f64>,
 }
 
@@ -303,8 +302,8 @@ fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// All records of a [`RecordDensity`] as one density: prior plus the whole likelihood, records in order, a chunk at a
-/// time. A weighted [sample](Self::sample) can represent all of them.
+/// All records of a [`RecordDensity`] as one density: the prior plus the whole likelihood, summed over chunks of
+/// records in order. A weighted [sample](Self::sample) can represent all of them.
 #[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,
@@ -337,8 +336,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// The density in which the given records represent all N of `density`, with weight N over their number. It shows
-    /// no records of its own.
+    /// The density in which the given records represent all N of `density`, with weight N over their number. Its own
+    /// [`LogDensity`] exposes no records.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {
@@ -353,7 +352,7 @@ impl<D: RecordDensity> AllRecords<D> {
         &self.density
     }
 
-    /// Visits the records a chunk at a time, with their weights.
+    /// Visits the records and their weights in chunks.
     fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32], f64)) {
         if let Some((records, weight)) = &self.sample {
             return records

@@ -7,7 +7,7 @@ use crate::{Dense, ShapeError};
 use jensen_blackbox::records::DoublyStochastic;
 
 /// `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}` for `W` of K × P, row by row, ε standard normal: dropout with
-/// variance s² (Wang, Geffner and Domke 2024, appendix E, whose Eq. 58 needs the variance that is drawn).
+/// variance s² (Wang, Geffner and Domke 2024, appendix E; Eq. 58 holds for the drawn variance).
 ///
 /// The approximation is the second-order expansion around ε = 0. With `η = W x`,
 /// `u = W (s ε ⊙ x)`, `p = softmax(η)`, `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`,

@@ -75,8 +75,8 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column: an
-    /// eighth of the memory of doubles.
+    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column.
+    /// They need an eighth of the memory of doubles.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows, or shift or scale have another length than a row.
@@ -95,7 +95,7 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes with every column brought to mean 0 and variance 1; constant columns become 0.
+    /// Rows of bytes with every column standardised to mean 0 and variance 1. Constant columns become 0.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.

@@ -7,10 +7,10 @@ use jensen_density::{
 use crate::{Features, Link, Prior, ShapeError};
 
 /// A generalised linear model over records: predictor k of record n is `Σ_p x_np z[o + p·K + k]`,
-/// where the coefficients begin at the offset o; coordinates before it belong to the prior alone.
+/// where the coefficients begin at the offset o; coordinates before it belong only to the prior.
 ///
-/// Values keep all normalising constants. A batch of B records costs `2·B·P·K` flops a lane and
-/// product, P being the columns that are not zero for sparse features.
+/// Values keep all normalising constants. A batch of B records costs `2·B·P·K` flops per lane and
+/// product. For sparse features P is the number of nonzero columns.
 #[derive(Debug)]
 pub struct Glm<P> {
     features: Features,
@@ -57,7 +57,7 @@ impl<P: Prior> Glm<P> {
         &self.link
     }
 
-    /// The batch's dense rows in `scratch`, gathered unless they are there already.
+    /// The batch's dense rows in `scratch`, gathered if they are not there.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if let Features::Dense(dense) = &self.features
             && scratch.batch != batch

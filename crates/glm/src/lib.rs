@@ -1,14 +1,14 @@
-//! Generalised linear models of exchangeable records, and two relatives, with hand-written kernels.
+//! Generalised linear models of exchangeable records, and two related models, with hand-written kernels.
 //!
 //! Every model is p(z) ∏ₙ p(yₙ | z) over N records, with all normalising constants, in nats. [`Glm`] has K linear
-//! predictors a record, ηₙ = xₙ W: features [`Dense`] (numbers or bytes) or [`Sparse`], a [`Link`] from predictors to
-//! outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights, D a class, and then the prior's
-//! own. [`Ppca`] integrates the scores of principal components out (Tipping and Bishop 1999). Both are a
-//! [`RecordDensity`](jensen_density::RecordDensity): minibatch methods use them directly, and
+//! predictors per record, ηₙ = xₙ W. It consists of features [`Dense`] (numbers or bytes) or [`Sparse`], a [`Link`]
+//! from predictors to outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights (D per class),
+//! followed by those of the prior. [`Ppca`] integrates out the scores of principal components (Tipping and Bishop
+//! 1999). Both are a [`RecordDensity`](jensen_density::RecordDensity): minibatch methods use them directly, and
 //! [`AllRecords`](jensen_density::AllRecords) makes an ordinary density of them for every other method.
-//! [`GaussianDropout`] is an objective that is noisy in its own features, a
-//! [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) one. They are the models of the experiments of
-//! Wang, Geffner and Domke (2024), *Joint control variate for faster black-box variational inference*.
+//! [`GaussianDropout`] is a [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in
+//! its features. These are the models in the experiments of Wang, Geffner and Domke (2024), *Joint control variate
+//! for faster black-box variational inference*.
 //!
 //! A logistic regression by minibatches, with its mean-field approximation:
 //!

@@ -6,7 +6,7 @@ use jensen_math::vmath::slices;
 
 use crate::ShapeError;
 
-/// How records depend on their predictors.
+/// The dependence of records on their predictors.
 #[derive(Clone, Debug)]
 pub enum Link {
     /// One predictor: `P(yₙ = 1) = logit⁻¹(η)`.

@@ -1,4 +1,4 @@
-//! Probabilistic principal components with the scores integrated out.
+//! Probabilistic principal components after integration over the scores.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 use rayon::prelude::*;
@@ -19,7 +19,8 @@ use jensen_math::dense::{cholesky, solve_lower, solve_lower_transposed};
 /// * along V, with `dM = WᵀV + VᵀW` and `dA = (X V − A dM) M⁻¹`:
 ///   `∇² V = XᵀdA / s − V Q − W dQ`, `dQ = (dAᵀA + AᵀdA) / s − B M⁻¹ dM M⁻¹`.
 ///
-/// A batch costs `4·B·P·K + 4·P·K²` flops a lane and gradient, a product three times that.
+/// A batch costs `4·B·P·K + 4·P·K²` flops per lane for a gradient, and three times that for a
+/// product.
 #[derive(Clone, Debug)]
 pub struct Ppca {
     data: Dense,
@@ -86,7 +87,7 @@ impl Ppca {
         out
     }
 
-    /// `None` if M is not positive definite, which rounding alone can bring about.
+    /// `None` if M is not positive definite, which only rounding can cause.
     fn posterior(&self, w: &[f64]) -> Option<Posterior> {
         let k = self.components;
         let mut m = self.inner(w, w, self.p());
@@ -200,7 +201,7 @@ impl Ppca {
         .sum()
     }
 
-    /// Value and gradient of gathered rows at W; NaN where the algebra fails.
+    /// Value and gradient of gathered rows at W; NaN if the algebra fails.
     fn value_grad_at(&self, w: &[f64], x: &[f64], b: usize, grad: Option<&mut [f64]>) -> f64 {
         let Some(posterior) = self.posterior(w) else {
             if let Some(grad) = grad {
@@ -379,8 +380,8 @@ impl RecordDensity for Ppca {
         }
     }
 
-    /// The products with X and V are made once for all groups; a group costs `8·P·K²` flops more,
-    /// and its point is read from memory.
+    /// The products with X and V are computed once for all groups. Each group costs `8·P·K²`
+    /// additional flops and one read of its point from memory.
     fn grouped(
         &self,
         ws: &mut PpcaWorkspace,

@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// A twice differentiable log density on ℝᵈ over lanes; everything overwrites its output.
+/// A twice differentiable log density on ℝᵈ over lanes. Every method overwrites its output.
 pub trait Prior: Debug + Sync {
     /// d.
     fn dim(&self) -> usize;

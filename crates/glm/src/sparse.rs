@@ -5,7 +5,7 @@ use jensen_math::simd::{F64x8, LANES, Simd, prefetch};
 use crate::ShapeError;
 use crate::features::whole_rows;
 
-/// Sparse rows: columns and values, row after row.
+/// Sparse rows: columns and values, stored row by row.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     columns: usize,
@@ -129,7 +129,7 @@ macro_rules! with_row {
 }
 
 impl Sparse {
-    /// Rows of `(column, value)` pairs; the values of a column that a row names twice are added.
+    /// Rows of `(column, value)` pairs. If a row names a column twice, the values are added.
     ///
     /// # Errors
     /// Fails if a column is not below `columns`.
@@ -163,7 +163,7 @@ impl Sparse {
         })
     }
 
-    /// Whole rows of bytes (an image's pixels), read as `byte · scale`; nonzero ones are stored in three bytes each.
+    /// Dense rows of bytes (an image's pixels), read as `byte · scale`. Each nonzero byte takes three bytes of memory.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.

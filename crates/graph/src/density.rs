@@ -17,12 +17,12 @@ use crate::pattern::pattern;
 /// them, and every product recomputes the primal values.
 const SAVED_LIMIT: usize = 4 << 20;
 
-/// How a graph is executed.
+/// The settings for executing a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Execution {
     /// The instruction set.
     pub simd: Simd,
-    /// The largest number of threads; one runs on the caller's.
+    /// The largest number of threads. With one, the caller's thread does the work.
     pub threads: usize,
 }
 
@@ -37,8 +37,8 @@ impl Default for Execution {
 }
 
 /// A log density given by a graph. Its first input is the draw z (length d, per lane) and its first output is the
-/// scalar log density. It is optimised, differentiated and planned once; the programs of second derivatives are built
-/// on first use.
+/// scalar log density. Construction optimises, differentiates and plans it once. The programs of second derivatives are
+/// built on first use.
 pub struct GraphDensity {
     dim: usize,
     execution: Execution,
@@ -155,16 +155,16 @@ impl Columns {
 }
 
 impl GraphDensity {
-    /// Optimises, differentiates and plans `graph`. With a record axis all records are bound.
+    /// Optimises, differentiates and plans `graph`. With a record axis it binds all records.
     ///
     /// # Panics
-    /// Panics if the graph is not of the stated form: a front end's bug.
+    /// Panics if the graph does not have the stated form, which is a bug in the front end.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// [`new`](Self::new) for batches of at most `capacity` records (or as many as there are, if
-    /// fewer), for which memory and blocks of lanes are planned. The first records are bound.
+    /// [`new`](Self::new) for batches of at most `capacity` records, or of all records if they are fewer. Memory and
+    /// blocks of lanes are planned for this number. The first records are bound.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -175,7 +175,7 @@ impl GraphDensity {
         }
     }
 
-    /// [`new`](Self::new), which ends once `asked` gives a reason. It is called before each step of the work, and
+    /// [`new`](Self::new), which ends once `asked` gives a reason. Construction calls it before each step, and
     /// occasionally within differentiation.
     ///
     /// # Errors
@@ -236,8 +236,8 @@ impl GraphDensity {
         })
     }
 
-    /// Lets an external interrupt end evaluations: values not computed by then are NaN. After an interrupt, the result
-    /// must not be used.
+    /// Sets an external interrupt of evaluations. Values that are not computed in time are NaN. Callers must not use
+    /// results after an interrupt.
     #[must_use]
     pub fn ended_by(mut self, ending: Ending) -> Self {
         self.value.end_by(&ending);
@@ -270,13 +270,13 @@ impl GraphDensity {
         self.gradient.data_bytes() + self.gradient.arena_bytes()
     }
 
-    /// Uses at most `threads` threads from now on.
+    /// Sets the largest number of threads.
     pub fn set_threads(&mut self, threads: usize) {
         self.execution.threads = threads.max(1);
     }
 
     /// Binds a batch of records, which may repeat: values, gradients and Hessian-vector products are then those of the
-    /// density of these records. The plan stays the same. A linearisation made before does not hold any more.
+    /// density of these records. The plan stays the same. Earlier linearisations become invalid.
     ///
     /// # Panics
     /// Panics if the batch has more records than were planned for, or names one that is not there.
@@ -293,7 +293,7 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    /// The programs of second derivatives; none where their making is ended from outside.
+    /// The programs of second derivatives; `None` if an interrupt ends their construction.
     fn second(&self) -> Option<&SecondOrder> {
         if self.second.get().is_none() {
             let making = self.making.lock();
@@ -356,8 +356,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece a block)
-    /// or, without pieces, computes everything.
+    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block) or, without
+    /// pieces, computes everything.
     fn product(
         &self,
         program: &Program,
@@ -693,7 +693,7 @@ impl TwiceDifferentiable for GraphDensity {
         self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
     }
 
-    /// A single product: nothing is stored, so the primal values are used at once.
+    /// A single product, which stores nothing and uses the primal values immediately.
     fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         match self.second() {
             Some(second) => self.product(&second.recompute, &mut ws.recompute, &[], z, v, out),

@@ -76,7 +76,7 @@ impl Graph {
         Ok(whole.collect())
     }
 
-    /// The present nodes that depend on any of `wrt`.
+    /// The current nodes that depend on any of `wrt`.
     fn depends_on(&self, wrt: &[NodeId]) -> Vec<bool> {
         let mut active = vec![false; self.len()];
         for id in self.ids() {
@@ -128,7 +128,7 @@ impl Graph {
         }
     }
 
-    /// A possibly uniform (scalar) adjoint at the full shape.
+    /// A possibly uniform (scalar) adjoint, expanded to the full shape.
     fn full(&mut self, adjoint: NodeId, shape: Shape) -> NodeId {
         if self.shape(adjoint) == shape {
             adjoint
@@ -193,8 +193,8 @@ impl Graph {
         }
     }
 
-    /// The contribution to an argument of shape `to` from an elementwise result of shape `from`:
-    /// a broadcast scalar collects the sum.
+    /// The contribution to an argument of shape `to` from an elementwise result of shape `from`. A broadcast scalar
+    /// receives the sum.
     fn reduce(&mut self, product: NodeId, from: Shape, to: Shape) -> NodeId {
         if !to.is_scalar() || from.is_scalar() {
             return product;

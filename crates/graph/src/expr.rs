@@ -5,8 +5,8 @@
 //! Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and
 //! add the log-Jacobian of the transform to the density.
 //!
-//! Errors (mismatched lengths, an index out of range) do not panic immediately: the first one is kept with its location
-//! in the source, and [`Builder::try_density`] returns it.
+//! Errors (mismatched lengths, an index out of range) do not panic immediately. The builder keeps the first one with
+//! its location in the source, and [`Builder::try_density`] returns it.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};
@@ -61,12 +61,12 @@ use crate::passes;
 
 pub use matrix::{Matrix, RecordMatrix};
 
-/// A mistake in an expression, with the location in the source that made it.
+/// An error in an expression, with its location in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
     /// The fault.
     pub message: String,
-    /// The caller's location in its source.
+    /// The location in the caller's source.
     pub location: &'static Location<'static>,
 }
 
@@ -94,7 +94,7 @@ struct State {
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
-/// A value of a [`Builder`]: one element, a vector, or a vector for each record.
+/// A value of a [`Builder`]: one element, a vector, or one vector per record.
 #[derive(Clone, Copy)]
 pub struct Expr<'b> {
     builder: &'b Builder,
@@ -172,8 +172,8 @@ impl Builder {
         self.data(values).reshape(rows, cols)
     }
 
-    /// A column of data along the record axis, one number per record. All columns must have the same number of records;
-    /// a batch of them is bound with [`GraphDensity::bind_records`].
+    /// A column of data along the record axis, one number per record. All columns must have the same number of records.
+    /// [`GraphDensity::bind_records`] binds a batch of them.
     #[track_caller]
     pub fn record(&self, values: &[f64]) -> Expr<'_> {
         if let Err(message) = self.check_records(values.len()) {
@@ -261,11 +261,11 @@ impl Builder {
         })
     }
 
-    /// The graph with one input, the draw (all parameters in the order in which they were made), and
-    /// one output, `log_density` plus the log-Jacobians of the constraints.
+    /// The graph with one input, the draw (all parameters in the order of their creation), and one output,
+    /// `log_density` plus the log-Jacobians of the constraints.
     ///
     /// # Errors
-    /// The first mistake made in this builder, a density that is not a scalar, no parameters.
+    /// The first error in this builder, a density that is not a scalar, or no parameters.
     #[track_caller]
     pub fn try_graph(&self, log_density: Expr<'_>) -> Result<Graph, ExprError> {
         let location = Location::caller();
@@ -446,7 +446,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// A change of one fixed-size value.
+    /// A function of one fixed-size value.
     #[track_caller]
     fn fixed(self, make: impl FnOnce(&mut Graph, NodeId) -> Result<NodeId, String>) -> Expr<'b> {
         self.builder.emit(&[self.node], |graph, args| {
@@ -485,7 +485,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// For each record, the element at its index.
+    /// The element at the index of each record.
     #[track_caller]
     pub fn gather_record(self, indices: RecordIndices<'b>) -> Expr<'b> {
         if !std::ptr::eq(indices.builder, self.builder) {
@@ -533,7 +533,7 @@ impl<'b> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.max(x)))
     }
 
-    /// Running sums from the first element.
+    /// Cumulative sums from the first element.
     #[track_caller]
     pub fn cumsum(self) -> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.cumsum(x)))
@@ -553,7 +553,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// `self` where the condition holds (is not zero), `other` elsewhere, elementwise.
+    /// `self` for elements at which the condition holds (is not zero), otherwise `other`.
     #[track_caller]
     pub fn where_else(self, condition: Expr<'b>, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);

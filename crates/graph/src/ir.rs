@@ -63,13 +63,13 @@ id!(
     "s"
 );
 id!(
-    /// A column of data along the record axis: one value (or index) for each record.
+    /// A column of data along the record axis, with one value (or index) per record.
     RecordId,
     "r"
 );
 
-/// How many elements a value has: `len`, or `len` for each record of the batch if `record` is set (element j of record
-/// r is then at `r * len + j`).
+/// The number of elements of a value: `len`, or `len` for each record of the batch if `record` is set (element j of
+/// record r is then at `r * len + j`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Shape {
     /// Number of elements (for each record).
@@ -112,11 +112,11 @@ impl Shape {
     }
 }
 
-/// The time at which a value is known, and its number of copies. The order is that of binding: the placement of a
-/// result is the latest of its arguments'.
+/// The time at which a value is known, and its number of copies. The order is that of binding, and a result has the
+/// latest placement of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
-    /// Known when the graph is built; folded.
+    /// Known when the graph is built, and folded.
     Constant,
     /// One value for all lanes, known when a batch is bound (record data, shared inputs).
     Shared,
@@ -133,8 +133,8 @@ pub struct Node {
     pub shape: Shape,
     /// Constant, shared or per lane.
     pub placement: Placement,
-    /// Provenance: nodes emitted by the same source expression carry the same site, which is how
-    /// unrolled copies of one loop body are recognised. Zero when unknown.
+    /// Provenance. Nodes of the same source expression have the same site, which identifies unrolled copies of one
+    /// loop body. Zero when unknown.
     pub site: u32,
     args: (u32, u32),
 }
@@ -320,7 +320,7 @@ impl Graph {
             && solvers().all(|(a, b)| a.same(b))
     }
 
-    /// The inputs, in the order in which they were made.
+    /// The inputs, in the order of their creation.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
@@ -335,7 +335,7 @@ impl Graph {
         self.outputs = outputs;
     }
 
-    /// Number of records, when there is a record axis.
+    /// Number of records, if there is a record axis.
     pub fn record_count(&self) -> Option<usize> {
         self.records.first().map(RecordColumn::count)
     }
@@ -381,7 +381,8 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// The placement of the result of `op` on `args`; no value along the record axis is known before a batch is bound.
+    /// The placement of the result of `op` on `args`. A value along the record axis is known only once a batch is
+    /// bound.
     fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,

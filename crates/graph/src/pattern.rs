@@ -1,8 +1,8 @@
 //! The mixed second derivatives of a log density that vanish.
 //!
-//! The gradient's elements are followed back to the coordinates that they are computed from: where element i is not
-//! computed from coordinate j, the derivative by both is zero everywhere. Sets of coordinates are interned, as most of the
-//! elements of a model have one of few.
+//! The analysis traces the gradient's elements back to their coordinates. If element i does not depend on coordinate j,
+//! the derivative with respect to both is zero everywhere. Sets of coordinates are interned, because most elements of a
+//! model share a few sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -249,7 +249,7 @@ impl Sets {
         }
     }
 
-    /// Whether the pattern is given up: from then on no sets are joined.
+    /// Whether the analysis has given up, after which it joins no more sets.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }

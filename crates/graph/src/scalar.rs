@@ -1,5 +1,5 @@
-//! The slow evaluator: one draw, one node at a time, from the scalar definitions. It shares only the graph with the
-//! executor, which is tested against it.
+//! The reference evaluator, which is slow: one draw and one node at a time, from the scalar definitions. It shares
+//! only the graph with the executor, and tests compare the two.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};

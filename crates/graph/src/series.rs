@@ -1,4 +1,5 @@
-//! Series that a program makes of standard normal shocks, and the same density over the series themselves.
+//! Finds series that a program builds from standard normal shocks, and builds the same density over the series
+//! themselves.
 //!
 //! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1) and m_t a function of earlier elements, such as a random walk
 //! or log variances, makes every element depend on all shocks before it. Over z the Hessian is dense; over x an element
@@ -35,7 +36,7 @@ pub struct Series {
 
 impl Series {
     /// The series of a graph whose first input has the coordinates and whose first output is the log density, for the
-    /// coordinates that are about 0 with scale 1 according to `scattered`; `None` if there are none.
+    /// coordinates with location 0 and scale 1 according to `scattered`; `None` if there are none.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -62,7 +63,7 @@ impl Series {
     /// The density over the elements of the series, in place of their shocks.
     ///
     /// # Panics
-    /// Never, because there is an input.
+    /// Never panics, because there is an input.
     pub fn over_elements(&self) -> Recentred {
         let input = self
             .graph
@@ -256,7 +257,7 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// The result of a linear operation on an affine argument; none if it has two.
+    /// The result of a linear operation on an affine argument; `None` if it has two.
     fn combined(
         &mut self,
         op: ElemOp,

@@ -55,7 +55,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A graph printed for people: like its text form, with long tables cut short.
+/// A graph in readable form: its text form with truncated tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(&'a Graph);
 
@@ -80,7 +80,7 @@ impl FromStr for Graph {
 }
 
 impl Graph {
-    /// The text form with long tables cut short, for reading only.
+    /// The text form with truncated tables, only for reading.
     pub fn summary(&self) -> Summary<'_> {
         Summary(self)
     }
@@ -88,7 +88,7 @@ impl Graph {
     /// Reads the text form; see the [module documentation](self).
     ///
     /// # Errors
-    /// The first line that is malformed, or whose node breaks an invariant of [`verify`].
+    /// The first line that is malformed, or whose node violates an invariant of [`verify`].
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut reader = Reader {
             graph: Self::new(),
@@ -369,7 +369,7 @@ impl<'a> Words<'a> {
             .ok_or_else(|| format!("the line ends where {what} was expected"))
     }
 
-    /// Whether the next word is `flag`; if so it is read.
+    /// Whether the next word is `flag`, which it then consumes.
     fn flag(&mut self, flag: &str) -> bool {
         self.rest.next_if_eq(&flag).is_some()
     }

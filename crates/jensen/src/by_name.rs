@@ -1,4 +1,4 @@
-//! A fit's results by the names of the program: draws of a variable, and the summary of a scalar.
+//! A fit's results by the program's names: the draws of a variable and the summary of a scalar.
 
 use jensen_data::{DrawsTable, ParameterSummary};
 

@@ -1,14 +1,14 @@
-//! Automatic centring: the parameterisation of groups in a hierarchical program, chosen by the information of the data
-//! about each element.
+//! Automatic centring: Jensen chooses the parameterisation of each group in a hierarchical program by how much the data
+//! say about each element.
 //!
 //! A mean field fitted to the original program estimates the conditional precision of every coordinate. If an element
 //! of a group scatters with a scale σ, the share 1/σ² of that precision comes from the prior and the rest from the
 //! data. The power of [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the
-//! element independent of its group's location and scale. For an element that the program non-centres, it is set to the
+//! element independent of its group's location and scale. For an element that the program non-centres, the power is the
 //! prior's share. Correlated vectors, such as Gaussian processes, are whitened first and then reparameterised by the
-//! information of the data ([`jensen_graph::Site`]) at that mean field. Series of many elements that a program makes of
-//! shocks are taken by their elements ([`jensen_graph::Series`]), if a sparse family can then start. The choice does
-//! not change posterior, names or draws.
+//! information of the data ([`jensen_graph::Site`]) at that mean field. If a program builds a long series from shocks,
+//! the elements of the series become the coordinates ([`jensen_graph::Series`]), provided that a sparse family can then
+//! start. The choice changes neither the posterior nor names and draws.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -101,8 +101,8 @@ impl Centring {
         }
     }
 
-    /// The suggestion of a mean-field fit over these coordinates: `mean` is its mean on the program's own coordinates,
-    /// and `sd` are its standard deviations.
+    /// The suggestion of a mean-field fit over these coordinates: `mean` is its mean on the program's coordinates, and
+    /// `sd` are its standard deviations.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
             powers: self.next_powers(&hierarchy.at(mean), sd),
@@ -167,8 +167,8 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring that mean fields fitted under `control` suggest; empty if the program has no group, or none that
-    /// benefits. `None` if a fit was stopped before it had an answer.
+    /// The centring that mean-field fits under `control` suggest. It is empty if no group benefits. `None` if a fit was
+    /// stopped early.
     ///
     /// The second fit uses the suggestion of the first, because a mean field sees little of a funnel in the program's
     /// form.
@@ -216,9 +216,9 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// The centring that replaces shocks by series, if a fit with these settings then begins with the conditionally
-    /// structured Gaussian and finds a mode for it. In the original program every element depends on all shocks before
-    /// it. No centring otherwise; `None` if that was stopped before it is known.
+    /// The centring that replaces shocks by series, if a fit with these settings then starts with the conditionally
+    /// structured Gaussian and finds a mode for it; otherwise no centring. In the program's coordinates every element
+    /// depends on all earlier shocks. `None` if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -253,7 +253,7 @@ impl Model {
     /// The model over the coordinates of `centring`. Compiles the density again.
     ///
     /// # Errors
-    /// The centring is of another program.
+    /// The centring belongs to another program.
     pub fn centred(&self, centring: &Centring) -> Result<CentredModel<'_>, Error> {
         let ways = match centring.series {
             true => self.series().map(Series::over_elements),
@@ -279,11 +279,11 @@ impl Model {
 
 /// The result of a first fit.
 enum Pilot {
-    /// The mean on the program's own coordinates, and the standard deviations on the recentred ones.
+    /// The mean on the program's coordinates, and the standard deviations on the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
     /// It cannot be had.
     Nothing,
-    /// The user interrupted it, or its time is up. Its state so far is not reproducible.
+    /// The user interrupted the fit, or its time is up. Its state is not reproducible.
     Stopped,
 }
 
@@ -298,7 +298,7 @@ pub struct CentredModel<'a> {
 }
 
 impl CentredModel<'_> {
-    /// The program's own coordinates of many points, concatenated.
+    /// The points on the program's coordinates, concatenated.
     fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
         let program = self.forward.get_or_init(|| {
             let graph = compact(&optimise(self.ways.forward_graph()));
@@ -326,7 +326,7 @@ impl CentredModel<'_> {
         moved
     }
 
-    /// A mean field of few steps.
+    /// A mean-field fit of a few steps.
     fn pilot(&self, settings: &Settings, start: &StartSettings, control: &Control<'_>) -> Pilot {
         let usual = TrustSettings::default();
         let settings = Settings {
@@ -369,7 +369,7 @@ impl CentredModel<'_> {
         }
     }
 
-    /// A start on the program's own coordinates, on these.
+    /// A start given on the program's coordinates, mapped to these.
     pub fn init(&self, init: &Init) -> Init {
         match init {
             Init::Point(point) if point.len() == self.density.dim() => {

@@ -1,4 +1,4 @@
-//! Comparison of several fits of the same observations: their predictions by leave-one-out, and their evidence.
+//! Compares fits of the same observations by leave-one-out predictions and by evidence.
 //!
 //! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
 //! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
@@ -23,7 +23,7 @@ pub struct LeaveOneOut {
     pub elpd: f64,
     /// Its standard error over observations.
     pub elpd_se: f64,
-    /// Effective number of parameters: how much the observations' own log predictive density is above it.
+    /// Effective number of parameters: the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,
     /// The contribution of each observation to `elpd`.
     pub pointwise: Vec<f64>,
@@ -34,8 +34,9 @@ pub struct LeaveOneOut {
 }
 
 impl LeaveOneOut {
-    /// From the log likelihood of every observation, one column of draws each, and the draws' log importance weights. 0
-    /// for draws of the posterior. `relative_efficiency` is 1 for independent draws.
+    /// Computes the scores from the log likelihood of every observation, one column of draws each, and the log
+    /// importance weights of the draws. The weights are 0 for draws of the posterior. `relative_efficiency` is 1 for
+    /// independent draws.
     ///
     /// # Errors
     /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞; the message counts from 1.
@@ -105,13 +106,13 @@ pub struct Candidate {
     pub fit: String,
     /// Whether the fit itself is trusted.
     pub trusted: bool,
-    /// Leave-one-out cross-validation, where the program has the log likelihood.
+    /// Leave-one-out cross-validation, if the program computes the log likelihood.
     pub loo: Option<LeaveOneOut>,
-    /// How much its elpd is above that of the first row, with the standard error of the difference over observations.
+    /// Its elpd minus that of the first row, with the standard error of the difference over observations.
     pub difference: Option<(f64, f64)>,
-    /// Log evidence in nats with its standard error, where the fit was refined.
+    /// Log evidence in nats with its standard error, if the fit was refined.
     pub log_evidence: Option<(f64, f64)>,
-    /// The ELBO, which no log evidence is below, with its standard error.
+    /// The ELBO, a lower bound on the log evidence, with its standard error.
     pub elbo: (f64, f64),
 }
 
@@ -120,7 +121,7 @@ pub struct Candidate {
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
 /// # Errors
-/// A folder holds no finished fit, its draws cannot be read, or numbers of observations differ.
+/// A folder holds no finished fit, its draws cannot be read, or the numbers of observations differ.
 pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
     let candidates: Result<Vec<_>, _> = folders
         .iter()

@@ -1,4 +1,4 @@
-//! The covariances that a fit reports, and the coordinates of named parameters.
+//! The covariances that a fit reports, and the coordinates of parameters given by name.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 

@@ -11,24 +11,25 @@ use crate::stan::ModelError;
 
 /// Everything that ends a fit without a result. A fit that is not trusted is not an error.
 ///
-/// Variants with another crate's error display it unchanged, and pass on its [source](std::error::Error::source).
+/// Variants that wrap another crate's error display it unchanged and expose its
+/// [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The program, or its data under the program's declarations.
+    /// An error in the program, or data that do not match its declarations.
     Model(Box<ModelError>),
-    /// A data file, points or draws.
+    /// An error in a data file, in points or in draws.
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
-    /// No starting point has a finite density, with the model's own words for why.
+    /// No starting point has a finite density. The message quotes the model's reason.
     NoStart(String),
     /// Records cannot be fitted by minibatches as requested.
     Records(RecordError),
-    /// A latent Gaussian model, or its fit.
+    /// An error in a latent Gaussian model or its fit.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
-    /// More memory is needed than allowed.
+    /// The job needs more memory than the limit.
     Memory {
         /// The task.
         what: String,
@@ -39,9 +40,9 @@ pub enum Error {
         /// The advice.
         advice: String,
     },
-    /// An input that does not fit the model (points of another dimension, …).
+    /// An input that does not match the model, such as points of another dimension.
     Input(String),
-    /// A setting that cannot be, or that does not go with another one.
+    /// A setting that is invalid or conflicts with another setting.
     Setting(String),
     /// An output that cannot be written to.
     Output(String),
@@ -147,7 +148,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// The wrong settings were given for a run that cannot be resumed.
+    /// The error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
         Self::setting(error)
     }

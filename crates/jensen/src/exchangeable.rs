@@ -1,7 +1,7 @@
-//! Programs over exchangeable records: prior and likelihood apart, fitted by minibatches.
+//! Programs over exchangeable records, with separate prior and likelihood, fitted by minibatches.
 //!
-//! [`compile`] takes the name of the data variable that counts the records. Its model is fitted by
-//! [`fit`](crate::fit) as any other: by methods of minibatches, or of all records at once.
+//! [`compile`] takes the name of the data variable that counts the records. Its model is fitted by [`fit`](crate::fit)
+//! as any other: with minibatches or with all records at once.
 //!
 //! ```
 //! use jensen::blackbox::minibatches::MinibatchSettings;
@@ -53,9 +53,9 @@ pub type BlockModel = Model<AllRecords<RecordBlocks>>;
 /// A program over exchangeable records in shards.
 pub type ShardModel = Model<AllRecords<RecordShards>>;
 
-/// Densities of records that programs have.
+/// The record densities of programs.
 pub trait Records: RecordDensity {
-    /// Bytes of one thread's block of lanes.
+    /// Bytes of one block of lanes on one thread.
     fn block_bytes(&self) -> usize;
 
     /// The failure behind NaN values that the density did not cause, such as data that could not be read.
@@ -70,7 +70,7 @@ impl Records for RecordGraph {
     }
 }
 
-/// The method with minibatches of at most the number of records.
+/// The method, with its minibatch limited to the number of records.
 #[must_use]
 pub fn with_at_most(mut method: Method, records: usize) -> Method {
     match &mut method {
@@ -111,8 +111,7 @@ pub fn with_usual_estimator(
 /// records.
 ///
 /// # Errors
-/// The errors of [`Model::compile`], and a log density that is not a sum over the records, with the line that is the
-/// reason.
+/// The errors of [`Model::compile`], and a log density that is not a sum over the records, with the line responsible.
 pub fn compile(
     source: &str,
     name: &str,
@@ -133,7 +132,8 @@ pub fn compile(
     )
 }
 
-/// The same of records that come in blocks, with the values that are not theirs; `open` has the records of a checked program.
+/// [`compile`] for records that come in blocks, with the values that belong to no record. `open` gives the records of a
+/// checked program.
 ///
 /// # Errors
 /// The errors of [`compile`], a program that uses all records at once, and unreadable data.
@@ -248,7 +248,7 @@ pub fn compile_shards(
 }
 
 impl<D: Records> Model<AllRecords<D>> {
-    /// Prior and likelihood of any records.
+    /// A prior and a likelihood for any kind of records.
     pub fn records(&self) -> &D {
         self.of().density()
     }

@@ -1,4 +1,4 @@
-//! Factorial mixtures: every point is a sum of binary factors plus noise (`jensen factors`).
+//! Factorial mixtures: each point is a sum of binary factors plus noise (`jensen factors`).
 
 pub use crate::points::{
     Explained, FACTORS, FactorsRequest, Fitted, Globals, Points, PointsSummary, explain_factors,

@@ -1,4 +1,4 @@
-//! `fit`: a problem in, a judged posterior with draws out.
+//! [`fit`] turns a problem into a posterior with draws and a verdict.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -24,7 +24,7 @@ const MAX_ITERATIONS: u64 = 100_000;
 /// Posterior draws unless said otherwise.
 pub(crate) const DRAWS: usize = 1000;
 
-/// The settings of a fit, from [`Options::default`] and a method for each setting to change.
+/// The settings of a fit. Start from [`Options::default`] and call a method for each setting to change.
 ///
 /// ```
 /// use jensen::prelude::*;
@@ -39,11 +39,11 @@ pub struct Options {
     pub settings: Settings,
     /// Number of posterior draws.
     pub draws: usize,
-    /// Whether draws are resampled by their importance weights.
+    /// Whether to resample draws by their importance weights.
     pub resample: bool,
-    /// Threads that compute the constrained values of draws; the problem sets the threads of its density.
+    /// Threads that compute the constrained values of draws. The problem sets the threads of its density.
     pub threads: usize,
-    /// Largest number of bytes of the fit.
+    /// Limit on the bytes that the fit may use.
     pub memory_limit: u64,
     /// The source of the covariances of the draws.
     pub covariance: Covariance,
@@ -88,13 +88,13 @@ impl Options {
         self
     }
 
-    /// When the approximation is refined to draws of the posterior (if it fails its checks).
+    /// When to refine the approximation to draws of the posterior (if it fails its checks).
     pub fn refine(mut self, when: RefineWhen) -> Self {
         self.settings.refine.when = when;
         self
     }
 
-    /// Whether the draws are resampled by importance weights from ten times as many (no).
+    /// Whether to resample the draws by importance weights from ten times as many (no).
     pub fn resample(mut self, resample: bool) -> Self {
         self.resample = resample;
         self
@@ -106,14 +106,14 @@ impl Options {
         self
     }
 
-    /// The threads that compute the constrained values of draws (1). A Stan program takes the threads of its density from
-    /// [`Build`](crate::stan::Build).
+    /// The threads that compute the constrained values of draws (1). A Stan program gets the number of threads for its
+    /// density from [`Build`](crate::stan::Build).
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Largest number of bytes of the fit (8 GiB).
+    /// Limit on the bytes that the fit may use (8 GiB).
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -122,8 +122,9 @@ impl Options {
 
 /// A finished fit with its draws.
 ///
-/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) have the verdict, [`draws`](Self::draws) and
-/// [`parameter`](Self::parameter) the posterior by name, and [`summary`](Self::summary) the contents of `fit.json`.
+/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) give the verdict, [`draws`](Self::draws) and
+/// [`parameter`](Self::parameter) give the posterior by name, and [`summary`](Self::summary) gives the contents of
+/// `fit.json`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fitted {
@@ -131,7 +132,7 @@ pub struct Fitted {
     pub fit: Fit,
     /// The identity of the run in checkpoints.
     pub identity: Identity,
-    /// Draws of the posterior: refined ones where a refinement has mixed, else the approximation's.
+    /// Refined draws if a refinement has mixed, otherwise draws of the approximation.
     pub sample: Sample,
     /// A summary of every reported scalar, in the order of the columns: from refined draws, from weighted draws of the
     /// approximation, or from the sample.
@@ -141,7 +142,7 @@ pub struct Fitted {
     moved: Option<String>,
     /// Estimates of the ELBO along the run, including the part before a resume.
     pub history: Vec<HistoryPoint>,
-    /// Seconds that the problem took to build.
+    /// Seconds spent building the problem.
     pub build_seconds: f64,
     /// Seconds for the draws.
     pub draws_seconds: f64,
@@ -251,10 +252,10 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
     fit_with(problem, options, Control::new(budget, &clock, &mut silent))
 }
 
-/// Fits a problem with the budget, observer, checkpoints and interruption of `control`.
+/// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
 ///
 /// # Errors
-/// As [`fit`], and when a checkpoint does not belong to this run.
+/// The errors of [`fit`], and a checkpoint that does not belong to this run.
 pub fn fit_with<P: Problem>(
     problem: &P,
     options: &Options,

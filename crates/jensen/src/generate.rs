@@ -1,4 +1,4 @@
-//! Generated quantities of a program at the draws of an earlier fit: predictions for new data, other quantities.
+//! Generated quantities of a program at the draws of an earlier fit, such as predictions for new data.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::sample::sample_at;
 use crate::stan::{Build, Model};
 use crate::{Error, Sample, SampleRequest};
 
-/// A program with its data, to be evaluated at parameters that come from elsewhere. Its log density is not looked at.
+/// A program with its data, evaluated at given parameters. Its log density is ignored.
 pub struct Generator {
     model: Model<()>,
     simd: Simd,
@@ -45,7 +45,7 @@ impl Generator {
     /// depend on the seed and the draw. Draws that the program rejects are omitted and counted.
     ///
     /// # Errors
-    /// The table lacks a parameter, or has it with another number of elements.
+    /// The table lacks a parameter, or its number of elements differs.
     pub fn generate(&self, draws: &DrawsTable, seed: u64) -> Result<Sample, Error> {
         let (posterior, bound) = (self.model.outputs(), self.model.bound());
         let mut ranges = HashMap::new();

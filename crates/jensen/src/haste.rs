@@ -1,4 +1,4 @@
-//! The draws of an interrupted run, in little time.
+//! Time limits for the output of an interrupted run.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use jensen_run::{Clock, Control};
 /// Seconds for draws after the run's time is up or it was cancelled.
 const DRAWS: f64 = 0.2;
 
-/// Whether a run's time is up, or it was cancelled.
+/// Whether the time of a run is up or a caller cancelled it.
 pub struct Haste<'a> {
     watched: Option<(&'a dyn Clock, Option<&'a AtomicBool>)>,
     /// When the clock's seconds are used up.
@@ -27,7 +27,7 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// For a run that is about to begin.
+    /// Starts the clock of a run.
     pub fn of(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
         let left = control.budget.left().unwrap_or(f64::INFINITY);
@@ -38,7 +38,7 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// Whether the run was ended from outside.
+    /// Whether a limit or the user ended the run.
     pub fn is_hurried(&self) -> bool {
         self.since().is_some()
     }

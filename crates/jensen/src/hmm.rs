@@ -1,4 +1,4 @@
-//! Hidden Markov chains of rows in sequence (`jensen hmm`).
+//! Hidden Markov models of sequences of rows (`jensen hmm`).
 
 pub use crate::points::{
     Chain, ChainsRequest, Emission, Explained, Fitted, Globals, HMM, Points, PointsSummary,

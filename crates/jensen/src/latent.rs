@@ -1,5 +1,5 @@
-//! Latent Gaussian models of tables, which join a specification and the files of `jensen-data` with the methods of
-//! `jensen-latent`, which is re-exported here.
+//! Latent Gaussian models of tables. This module joins a specification and the files of `jensen-data` with the
+//! methods of `jensen-latent`, which it re-exports.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `units` | how responses and columns are measured inside, and the way back |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
 //! | `learn` | fits at given hyperparameters, learning them, and integrating over them |
-//! | `plain` | a plain model beside a fit |
+//! | `plain` | the comparison of a fit with a plain model |
 //! | `posterior` | the posterior of a fit: a mixture over hyperparameters |
 //! | `outcome` | predictions of observations: means, intervals, scores |
 //! | `analysis` | [`fit_analysis`]: factor analysis of tables |

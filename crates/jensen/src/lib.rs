@@ -56,9 +56,9 @@
 //! | [`units`] | standardised columns |
 //! | `error` | [`Error`] |
 //!
-//! This crate is the one to depend on. [`data`] reads and writes files, and [`density`] has the traits of a log density. The
-//! command and the Python package also use modules that this page hides, such as `jensen::blackbox`; they change with every
-//! version. Nothing here prints, reads the environment or opens a file.
+//! Depend on this crate. [`data`] reads and writes files, and [`density`] has the traits of a log density. The command
+//! and the Python package also use modules that this page hides, such as `jensen::blackbox`; they change with every
+//! version. This crate prints nothing, and reads neither the environment nor files.
 
 #![cfg_attr(
     not(test),

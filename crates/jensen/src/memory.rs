@@ -14,22 +14,22 @@ const MATRICES: u64 = 8;
 /// conjugate gradients.
 const VECTORS: u64 = 16;
 
-/// An estimate of the memory of a fit beside the model and its data, in bytes.
+/// An estimate of the memory of a fit in bytes, without the model and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Draws and their derivatives during optimisation.
     pub lanes: u64,
     /// The family's parameters.
     pub family: u64,
-    /// The draws that are reported.
+    /// The reported draws.
     pub draws: u64,
     /// One block of lanes for every thread.
     pub blocks: u64,
 }
 
 impl Footprint {
-    /// For a fit on a space by a method that holds `lanes` draws at once and reports `draws` draws of `width` numbers,
-    /// on `threads` threads with blocks of `block_bytes` each.
+    /// The estimate for a method that holds `lanes` draws at once and reports `draws` draws of `width` numbers, on
+    /// `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: FamilyChoice,
         lanes: usize,

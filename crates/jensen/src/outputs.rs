@@ -35,7 +35,7 @@ pub struct HistoryPoint {
     pub seconds: f64,
     /// Estimate of the bound in nats.
     pub elbo: f64,
-    /// Its Monte-Carlo standard error, where the method has one.
+    /// Its Monte-Carlo standard error, if the method provides one.
     pub se: Option<f64>,
     /// ADVI's step-size scale.
     pub eta: Option<f64>,
@@ -71,13 +71,13 @@ pub struct About {
     pub data: String,
     /// Settings: name and value.
     pub settings: Vec<(String, String)>,
-    /// Further exhibits of the method, after the ELBO.
+    /// Further figures of the method, after the ELBO.
     pub exhibits: Vec<Exhibit>,
     /// The section on predictions.
     pub predictive: Predictive,
 }
 
-/// The settings of a method as CmdStan has them: its defaults for all but ADVI.
+/// The settings of a method under CmdStan's names, with CmdStan's defaults for all methods but ADVI.
 pub fn advi_config(method: &Method) -> AdviConfig {
     let Method::Advi(settings) = method else {
         return AdviConfig::default();
@@ -109,7 +109,7 @@ pub fn advi_config(method: &Method) -> AdviConfig {
 }
 
 impl Fitted {
-    /// The comments of the draws as Stan CSV.
+    /// The comment lines of a Stan CSV file of the draws.
     pub fn csv_comments(&self, about: &About) -> StanCsvComments {
         let found = self.history.iter().rev().find_map(|point| point.eta);
         let refined = self.fit.refined.as_ref().is_some_and(|r| r.mixed());
@@ -139,7 +139,7 @@ impl Fitted {
         }
     }
 
-    /// The judgement, as every fit job has one.
+    /// The verdict in the form that all fit jobs share.
     pub fn judgement(&self) -> Judgement {
         Judgement::of(&self.evidence(), self.fit.iterations)
     }
@@ -212,7 +212,7 @@ impl Fitted {
         self.summaries.clone()
     }
 
-    /// Gives the summaries the labels that their dimensions have.
+    /// Adds the labels of the dimensions to the summaries.
     pub fn label(&mut self, coordinates: &Coordinates) {
         let variables = self.sample.table.variables().iter();
         let labels = variables.flat_map(|variable| match coordinates.labelled(variable) {
@@ -363,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// Stages of the fit on the way to the draws, if that was more than one family: each with its bound and its k̂.
+    /// The families that the fit went through, each with its bound and its k̂; empty if there was only one.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {

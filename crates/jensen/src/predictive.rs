@@ -1,8 +1,8 @@
-//! Predictions of the observed data: replicated data sets, and leave-one-out cross-validation.
+//! Posterior predictive checks with replicated data sets, and leave-one-out cross-validation.
 //!
-//! A generated quantity `y_rep` or `y_pred` of the shape of the data `y` is a replicated data set a draw; `log_lik`
-//! holds the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt and Gelman,
-//! Visualization in Bayesian workflow, JRSS A 182 (2019).
+//! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` holds one replicated data set per draw;
+//! `log_lik` holds the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt and
+//! Gelman, Visualization in Bayesian workflow, JRSS A 182 (2019).
 
 use jensen_data::{DataSet, predicted};
 use jensen_density::VariableKind;
@@ -24,7 +24,7 @@ const OBSERVATIONS: usize = 20_000;
 /// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
-/// Observations that are left out one at a time; `jensen compare` does so with any number.
+/// Observations that are omitted one at a time; `jensen compare` does so with any number.
 const LEFT_OUT: usize = 5_000;
 
 /// Bars of a histogram, at most.
@@ -36,18 +36,18 @@ const EQUAL_BARS: usize = 20;
 /// Standard deviations of the ends of a band that holds 90 % of a normal distribution.
 const NINETY: f64 = 1.645;
 
-/// The page's section on predictions.
+/// The report's section on predictions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictive {
     /// Its sections.
     pub exhibits: Vec<Exhibit>,
-    /// The generated quantities that they speak of.
+    /// The generated quantities that the section uses.
     pub variables: Vec<String>,
 }
 
 impl Predictive {
-    /// From the draws of a fit to `data`; `weighted` where the draws are an approximation's, so that their importance
-    /// weights count.
+    /// The checks of a fit to `data` from its draws. `weighted` applies importance weights, for draws of an
+    /// approximation.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
         let mut first = 0;
@@ -86,7 +86,7 @@ struct Replicated {
 }
 
 impl Replicated {
-    /// `None` if there are too few draws or values that are not numbers.
+    /// `None` if there are too few draws or some values are not numbers.
     fn of(sample: &Sample, first: usize, observed: &[f64]) -> Option<Self> {
         let table = &sample.table;
         let draws = table.len().min(REPLICATES);
@@ -209,7 +209,7 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Observations against predictions, and how many are within their intervals.
+    /// Observations against predictions, and the share within the predictive intervals.
     fn intervals(&self, data: &str) -> (Figure, usize) {
         let mut rows: Vec<(f64, f64, f64, f64)> = (self.observed.iter().zip(&self.replicates))
             .map(|(y, replicates)| {

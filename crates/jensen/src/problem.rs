@@ -7,7 +7,7 @@ use jensen_density::{
 
 use crate::Error;
 
-/// A log density on ℝᵈ and the posterior's side of it: names, shapes and constrained values.
+/// A log density on ℝᵈ, with the names, shapes and constrained values of its posterior.
 pub trait Problem: Sync {
     /// The density.
     type Density: TwiceDifferentiable;
@@ -18,7 +18,7 @@ pub trait Problem: Sync {
     /// Names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// The posterior with only those of its variables that are wanted; `None` where that spares no work.
+    /// The posterior restricted to the wanted variables; `None` if the restriction saves no work.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
@@ -29,7 +29,7 @@ pub trait Problem: Sync {
         Subject::default()
     }
 
-    /// Seconds that it took to build.
+    /// Seconds spent building it.
     fn build_seconds(&self) -> f64 {
         0.0
     }
@@ -51,12 +51,11 @@ pub trait Problem: Sync {
     }
 }
 
-/// A density written in Rust as a problem: its coordinates are its values.
+/// A density written in Rust as a problem, whose coordinates are the reported values.
 ///
 /// Without names the posterior has one variable, the vector `z`.
 ///
-/// A density without Hessian-vector products is wrapped in
-/// [`Differenced`](jensen_density::Differenced) first.
+/// Wrap a density without Hessian-vector products in [`Differenced`](jensen_density::Differenced) first.
 ///
 /// ```
 /// use jensen::prelude::*;
@@ -117,7 +116,7 @@ impl<D: TwiceDifferentiable> Bare<D> {
     /// The density with a scalar variable for each coordinate.
     ///
     /// # Panics
-    /// Panics if the number of names differs from the number of coordinates, which is a bug of the caller.
+    /// Panics if the number of names differs from the number of coordinates, which is a bug in the caller.
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();

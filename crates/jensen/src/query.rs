@@ -15,11 +15,11 @@ pub struct Query<'a> {
     pub points: &'a [Vec<f64>],
     /// Whether gradients are wanted.
     pub gradient: bool,
-    /// A direction for every point, or one for all, for Hessian-vector products.
+    /// Directions for Hessian-vector products: one per point, or one for all points.
     pub directions: Option<&'a [Vec<f64>]>,
 }
 
-/// The answers, in the order of the points. As JSON, non-finite numbers are `null`.
+/// The results, in the order of the points. In JSON, numbers that are not finite are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// Log densities in nats.

@@ -19,7 +19,7 @@ impl Fitted {
         self.fit.refined.as_ref()
     }
 
-    /// The divergence KL(q‖p) of the approximation in nats, where a refinement measured it.
+    /// The divergence KL(q‖p) of the approximation in nats, if a refinement measured it.
     pub fn divergence(&self) -> Option<Estimate> {
         let elbo = self.fit.best().evaluation.elbo;
         self.refined().map(|refined| refined.divergence(elbo))

@@ -28,19 +28,18 @@ pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;
 
-/// The same in a hurry.
+/// Lanes of one call after an interrupt.
 const HURRIED_BLOCK: usize = 32;
 
 /// The requested draws.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest {
-    /// Index of the first draw: draw i is the same in every request of one seed.
+    /// Index of the first draw. Draw i is the same in every request with the same seed.
     pub first: u64,
     /// Number of draws.
     pub draws: usize,
-    /// Whether they are chosen by smoothed importance weights from a pool ten times as large
-    /// (sampling importance resampling), which moves them from the approximation towards the
-    /// posterior.
+    /// Whether to choose them by smoothed importance weights from a pool ten times as large (sampling importance
+    /// resampling), which moves the draws from the approximation towards the posterior.
     pub resample: bool,
     /// The approximation's random numbers.
     pub source: NoiseSource,
@@ -59,9 +58,9 @@ pub struct Sample {
     pub variables: Vec<Variable>,
     /// Draws that the model rejects; they are not in the table.
     pub rejected: usize,
-    /// The reason of the first rejection.
+    /// The reason for the first rejection.
     pub rejection: Option<String>,
-    /// Requested draws that were not made because of an interrupt.
+    /// Number of requested draws that are missing because of an interrupt.
     pub unmade: usize,
 }
 
@@ -76,15 +75,15 @@ impl Sample {
         )
     }
 
-    /// Mean, standard deviation and quantiles of every scalar of the table, all draws alike.
+    /// Mean, standard deviation and quantiles of every scalar of the table, from equally weighted draws.
     pub fn summaries(&self) -> Vec<ParameterSummary> {
         summaries::plain(&self.table, &Haste::none(), |_| true)
     }
 
-    /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
+    /// The parameters at a draw of the table, as initial values for Stan's samplers.
     ///
     /// # Errors
-    /// There are fewer draws, or a parameter is an array of tuples, which the file format does not support.
+    /// The table has fewer draws, or a parameter is an array of tuples, which the file format does not support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
@@ -185,7 +184,7 @@ pub(crate) struct Reported {
     pub sample: Sample,
     /// Summaries, in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity that draws of the approximation do not have, however weighted.
+    /// The first quantity that no draw of the approximation has.
     pub moved: Option<String>,
 }
 
@@ -464,8 +463,8 @@ impl Pool {
     }
 }
 
-/// Every reported variable at refined draws, in an order in which any first part is spread over all times and chains.
-/// If more are requested than exist, they repeat, each time with other random numbers in generated quantities.
+/// Every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If more
+/// are requested than exist, they repeat, each time with other random numbers in generated quantities.
 ///
 /// # Errors
 /// As [`sample`].

@@ -4,7 +4,7 @@ use jensen_density::{Variable, VariableKind};
 
 use crate::Error;
 
-/// A choice of variables: kinds and names; all if empty.
+/// A choice of variables by kind and name. The empty choice means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Save(Vec<String>);
 
@@ -16,7 +16,8 @@ const KINDS: [(&str, VariableKind); 3] = [
 ];
 
 impl Save {
-    /// The choice that a list with commas states: `all`, `parameters`, `transformed`, `generated`, and names.
+    /// The choice that a comma-separated list states: `all`, `parameters`, `transformed`, `generated`, and
+    /// names.
     pub fn of_words(words: &str) -> Self {
         let words = words.split(',').map(str::trim);
         let words: Vec<String> = words
@@ -29,7 +30,7 @@ impl Save {
         }
     }
 
-    /// Whether a variable is chosen; a tuple is with all its parts.
+    /// Whether the choice includes a variable. A tuple is included with all its parts.
     pub fn wants(&self, variable: &Variable) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| names(word, variable))
     }
@@ -42,7 +43,7 @@ impl Save {
     /// Checks that all chosen names are variables.
     ///
     /// # Errors
-    /// Fails if a word is neither.
+    /// A word is neither a kind nor a variable.
     pub fn check(&self, variables: &[Variable]) -> Result<(), Error> {
         let unknown = |word: &&String| {
             let kind = KINDS.iter().any(|(name, _)| name == word);

@@ -1,4 +1,4 @@
-//! A Stan program with its data: density and posterior in one struct.
+//! A Stan program with its data, which provides the density and the posterior.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const BYTES_PER_COORDINATE: u64 = 512;
 /// Largest output of transformed data in bytes.
 const PRINTED: usize = 4 << 20;
 
-/// How a model is built.
+/// The settings for building a model.
 #[derive(Clone)]
 pub struct Build<'a> {
     /// Finds included files.
@@ -48,7 +48,7 @@ pub struct Build<'a> {
     pub threads: usize,
     /// Largest number of bytes of the data, and of any one value.
     pub memory_limit: u64,
-    /// Whether the log-Jacobians of the transforms count.
+    /// Whether the density includes the log-Jacobians of the transforms.
     pub jacobian: bool,
     /// Whether `~` statements drop their additive constants.
     pub propto: bool,
@@ -92,7 +92,7 @@ pub struct Model<D = GraphDensity> {
     series: Option<Series>,
 }
 
-/// The reason why there is no model.
+/// The reason why a model cannot be built.
 #[derive(Clone, Debug)]
 pub struct ModelError {
     /// The kind of failure.
@@ -109,9 +109,9 @@ pub enum ModelErrorKind {
     Data,
     /// Transformed data cannot be computed, or the program fails at every point.
     Evaluation,
-    /// Known to the language, but not to this version.
+    /// The language has the feature, but this version of Jensen does not.
     Unsupported,
-    /// A limit on time, depth or memory.
+    /// The program exceeds a limit on time, depth or memory.
     Limit,
     /// The log density is not a sum over exchangeable records.
     Records,
@@ -122,7 +122,7 @@ impl ModelError {
         Self { kind, text }
     }
 
-    /// The message with source excerpts, without final line end.
+    /// The message with source excerpts, without a line break at its end.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -265,7 +265,7 @@ impl<D> Model<D> {
         self.bound().program()
     }
 
-    /// The program with its data, as the interpreter evaluates it.
+    /// The form of the program and its data that the interpreter evaluates.
     pub fn bound(&self) -> &BoundModel {
         self.posterior.bound()
     }
@@ -319,8 +319,8 @@ impl<D> Model<D> {
         &self.printed
     }
 
-    /// The reason why the model has no finite density at an unconstrained point, in the model's own words, if the
-    /// interpreter finds it.
+    /// The reason why the model has no finite density at an unconstrained point, in the model's words, if the
+    /// interpreter finds the reason.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),
@@ -332,17 +332,19 @@ impl<D> Model<D> {
     /// are nested lists.
     ///
     /// # Errors
-    /// Fails if a parameter is missing, of another shape or violates its constraint.
+    /// Fails if a parameter is missing, has another shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         self.posterior
             .unconstrain(&|name| parameter(values, name))
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The same of some of the parameters; the others are at the origin of the unconstrained scale.
+    /// The unconstrained point of values of some parameters. The other parameters are at the origin of the
+    /// unconstrained scale.
     ///
     /// # Errors
-    /// The errors of that function; and a missing parameter together with an unknown name, or all parameters missing.
+    /// The errors of that function, a missing parameter together with an unknown name, and values without any
+    /// parameter.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();
@@ -384,8 +386,7 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The constrained values of all parameters at `z`, without generated quantities' randomness
-    /// mattering: draw 0 of the seed.
+    /// The constrained values of all parameters at `z`. Generated quantities use the random numbers of draw 0.
     ///
     /// # Errors
     /// Fails if the model rejects the point.

@@ -1,9 +1,9 @@
 //! Summaries of weighted draws of an approximation, or of refined draws.
 //!
-//! A thousand draws of an approximation are for readers who want equal weights; its summaries rest on several times as
-//! many, each weighted by its Pareto-smoothed importance (Vehtari et al. 2024), which moves the moments of the
-//! approximation to those of the posterior and comes with a standard error for each. The plain values are reported as
-//! well. Refined draws are judged quantity by quantity.
+//! The written draws of an approximation have equal weights. Its summaries use several times as many draws with
+//! Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards those of the posterior and
+//! give a standard error for each. The summaries also report the unweighted values. For refined draws each quantity has
+//! its own R̂ and effective sample size.
 //!
 //! A summary omits a mean or a standard deviation that does not exist, or that the draws do not determine: see
 //! [`with_tails`].

@@ -1,4 +1,4 @@
-//! The cost of evaluating and of building a density.
+//! The costs of building and evaluating a density.
 
 use jensen_blackbox::{NoisePurpose, NoiseSource};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
@@ -53,8 +53,8 @@ pub struct DensityTiming {
     pub seconds_per_further_hvp: f64,
 }
 
-/// Times a density at `lanes` draws of a standard normal scaled by one half: every figure is the median of
-/// as many repetitions as fit into `seconds` of the clock (three at least).
+/// Times a density at `lanes` draws of a standard normal scaled by one half: each time is the median of
+/// the repetitions that fit into `seconds`, at least three.
 pub fn time_density<D: TwiceDifferentiable>(
     density: &D,
     lanes: usize,

@@ -1,4 +1,5 @@
-//! Topic models of corpora: the files of `jensen-data` joined with the methods of `jensen-conjugate`.
+//! Topic models of corpora. This module joins the files of `jensen-data` with the methods of
+//! `jensen-conjugate`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -162,7 +163,7 @@ impl Documents for ShardDocuments<'_> {
     }
 }
 
-/// A document as a bag.
+/// A document as a bag of words.
 pub fn bag(document: &Document) -> Bag {
     Bag {
         terms: document.terms.clone(),

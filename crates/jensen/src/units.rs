@@ -1,8 +1,8 @@
-//! Columns of numbers in units of their own: the only module where tables, points, sequences and images are standardised.
+//! Standardisation of columns. Tables, points, sequences and images are standardised only in this module.
 //!
-//! A fit job that standardises sees u = (x − centre) / scale of the columns that distinguish rows, and reports
-//! densities of x: the densities of u minus the logarithms of the scales. Columns that are constant have no density,
-//! and copies of other columns have none beside them; both are left out and said so.
+//! A fit job that standardises uses u = (x − centre) / scale for columns that distinguish rows, and reports densities
+//! of x: the densities of u minus the logarithms of the scales. Constant columns have no density, and copies of other
+//! columns have none given the originals. Jensen omits both and reports that.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Whether a fit job standardises the columns of its data.
+/// Whether to standardise the columns of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -69,7 +69,7 @@ impl Units {
         }
     }
 
-    /// The units of columns with these moments, which may come from rows in several places; copies are not detected.
+    /// The units of columns with these moments, which may come from several shards. Copies are not detected.
     ///
     /// # Errors
     /// All columns are constant.
@@ -107,7 +107,7 @@ impl Units {
         Ok(units)
     }
 
-    /// The units of rows of `width` numbers; NaN are missing.
+    /// The units of rows of `width` numbers. NaN marks a missing value.
     ///
     /// # Errors
     /// All columns are constant.
@@ -115,7 +115,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// The same if some columns contain no real numbers, and stay unchanged.
+    /// The units of rows of which some columns contain no real numbers. Those columns stay unchanged.
     ///
     /// # Errors
     /// All columns are constant.
@@ -144,7 +144,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Omits columns that are copies of others in other units, and predicts them from those.
+    /// Omits columns that are copies of others in other units, and predicts them from the originals.
     fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
         for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
@@ -159,7 +159,7 @@ impl Units {
         self.left.sort_by_key(|left| left.column);
     }
 
-    /// Knows the originals of copies by their positions among the columns that stay.
+    /// Stores the originals of copies by their positions among the kept columns.
     fn index_copies(&mut self) {
         for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
@@ -184,17 +184,17 @@ impl Units {
         self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
     }
 
-    /// Logarithms of the scales of the columns that stay.
+    /// Logarithms of the scales of the kept columns.
     pub fn log_scales(&self) -> Vec<f64> {
         self.kept.iter().map(|kept| kept.scale.ln()).collect()
     }
 
-    /// The logarithm of the density of a whole row in the units of the data less that in these.
+    /// The log density of a whole row in the units of the data minus that in these units.
     pub fn log_jacobian(&self) -> f64 {
         -self.log_scales().iter().sum::<f64>()
     }
 
-    /// The columns that stay of `all`, such as their moments in the units of the data.
+    /// The entries of `all` for the kept columns, such as their moments in the units of the data.
     pub fn of_kept<T: Clone>(&self, all: &[T]) -> Vec<T> {
         let kept = self.kept.iter();
         kept.map(|kept| all[kept.column].clone()).collect()
@@ -291,7 +291,7 @@ impl Units {
             .collect()
     }
 
-    /// A sentence for every kind of columns that are left out.
+    /// One sentence per kind of omitted column.
     pub fn notes(&self, names: &[String]) -> Vec<String> {
         let mut notes = Vec::new();
         let listed = |names: Vec<String>| match names.len() {
@@ -331,8 +331,8 @@ struct Shifted<'a> {
     fields: &'a [&'a str],
 }
 
-/// Runs in standardised units under `control`. Its observer receives the bounds, and further `fields` that are bounds,
-/// with `by` nats added.
+/// Runs in standardised units under `control`. The observer receives the bounds, and the listed `fields`, with `by`
+/// nats added.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,

@@ -1,4 +1,4 @@
-//! Auto-encoders of rows of numbers: the files of `jensen-data` joined with the networks of `jensen-neural`.
+//! Auto-encoders of rows of numbers. This module joins the files of `jensen-data` with the networks of `jensen-neural`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -14,7 +14,7 @@
 //! | `report_page` | [`report_page()`]: the page about a fit |
 //!
 //! The method is auto-encoding variational Bayes (Kingma and Welling 2014). [`jensen_neural`] has the models, training
-//! and evaluation, and is re-exported here.
+//! and evaluation; this module re-exports it.
 
 mod course;
 mod job;
@@ -62,7 +62,7 @@ impl Records for RowRecords<'_> {
     }
 }
 
-/// Rows as records in units of their own.
+/// Rows as records in standardised units.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitRecords<'a> {
     /// The rows.
@@ -94,7 +94,7 @@ impl Records for UnitRecords<'_> {
     }
 }
 
-/// Checks that a likelihood can have made every row.
+/// Checks that every row is in the domain of the likelihood.
 ///
 /// # Errors
 /// [`Error::Input`] with the row of the first value outside its domain.
@@ -124,8 +124,8 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
 
 const SPLIT: Purpose = Purpose::new("autoencoder validation split");
 
-/// Rows for training and rows for validation, both in rising order: `share` of `rows` rows, at least one of each, chosen
-/// by the seed.
+/// Rows for training and rows for validation, both in ascending order: `share` of `rows` rows, at least one of each,
+/// chosen by the seed.
 pub fn split(rows: usize, share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let apart = ((rows as f64 * share).round() as usize).clamp(1, rows.saturating_sub(1).max(1));
     let mut order = permutation(seed, SPLIT, 0, rows);

@@ -10,11 +10,11 @@ use jensen_run::Record;
 pub struct VariancePoint {
     /// Iteration.
     pub iteration: u64,
-    /// Every estimator that was analysed.
+    /// The analysed estimators.
     pub estimators: Vec<EstimatorVariance>,
 }
 
-/// One estimator's variance and its parts; each with its standard error.
+/// One estimator's variance and its parts, each with its standard error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EstimatorVariance {
     /// The estimator's name.

@@ -1,10 +1,10 @@
 //! Prior densities of hyperparameters.
 //!
-//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017): exponential in a distance from
-//! the simpler model without the part. For a standard deviation σ the distance is σ, for a range in d dimensions range^(−d/2)
-//! (Fuglstad, Simpson, Lindgren and Rue 2019), for an autocorrelation √(−log(1 − ρ²)) (Sørbye and Rue 2017), for the share φ of
-//! BYM2 the root of twice its Kullback–Leibler divergence (Riebler and others 2016). A rate is set by a tail: the probability of
-//! lying beyond a value that is meant to be large.
+//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017): they are exponential
+//! in a distance from the simpler model without the part. For a standard deviation σ the distance is σ, for a range in
+//! d dimensions range^(−d/2) (Fuglstad, Simpson, Lindgren and Rue 2019), for an autocorrelation √(−log(1 − ρ²)) (Sørbye
+//! and Rue 2017), for the share φ of BYM2 the root of twice its Kullback–Leibler divergence (Riebler and others 2016).
+//! A tail sets the rate: the probability of a value beyond one that the user considers large.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use jensen_math::special::lgamma;
 /// A prior density of a hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorDensity {
-    /// The same everywhere: no density.
+    /// A constant, which adds no density.
     Flat,
     /// Exponential in value^power: in the standard deviation for the power ½ of a variance or −½ of a precision.
     Power {
@@ -22,12 +22,12 @@ pub enum PriorDensity {
         /// The power.
         power: f64,
     },
-    /// For a correlation: exponential in √(−log(1 − ρ²)), with equal mass for either sign.
+    /// For a correlation: exponential in √(−log(1 − ρ²)), with equal mass on both signs.
     Correlation {
         /// The rate.
         rate: f64,
     },
-    /// For a share: exponential in a distance that is tabulated.
+    /// For a share: exponential in a tabulated distance.
     Share {
         /// The rate.
         rate: f64,
@@ -173,7 +173,7 @@ impl PriorDensity {
         }
     }
 
-    /// The same for a standard deviation that is `factor` times value^power.
+    /// The tail for a standard deviation that is `factor` times value^power.
     #[must_use]
     pub(crate) fn of_multiple(self, factor: f64) -> Self {
         match self {
@@ -215,7 +215,7 @@ fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     )
 }
 
-/// A smooth function by its values at evenly spaced positions: the natural cubic spline, straight beyond its ends.
+/// A smooth function from its values at evenly spaced positions: the natural cubic spline, linear beyond its ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     from: f64,
@@ -226,7 +226,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Through three values or more, the first at `from`.
+    /// The spline through at least three values, the first at `from`.
     pub fn new(from: f64, step: f64, values: Vec<f64>) -> Self {
         // The tridiagonal system 1, 4, 1 of the inner curvatures, by elimination.
         let n = values.len();

@@ -10,9 +10,9 @@ use jensen_run::RunError;
 pub enum Error {
     /// The observations do not fit the likelihood, the design or each other.
     Data(String),
-    /// The prior is not one: indefinite, disconnected, of the wrong size, or out of its range.
+    /// The prior is invalid: indefinite, disconnected, of the wrong size, or outside its range.
     Prior(String),
-    /// The combination of likelihood, bound, solver and prior is not offered.
+    /// The combination of likelihood, bound, solver and prior is not supported.
     Unsupported(String),
     /// A run could not be resumed.
     Run(RunError),

@@ -1,12 +1,12 @@
 //! Exponential-family factor analysis with missing entries, by variational EM over the loadings.
 //!
-//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) the linear predictor `w_iᵀz_n + b_i`. The
-//! E-step fits each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step
+//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) has the linear predictor `w_iᵀz_n + b_i`.
+//! The E-step fits each row's latent Gaussian model (the dual, with one variable per entry of the row); the M-step
 //! maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the
-//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers `Σ
-//! bound_n − ½ ridge Σ |w_i|²`. Parameters of the likelihood that are not fixed are maximised over as well, in
-//! sequence; with a normal likelihood and its variance learnt the model is probabilistic principal components (Tipping
-//! and Bishop 1999) with loadings that the ridge holds.
+//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved until the objective does not fall. Neither step lowers
+//! `Σ bound_n − ½ ridge Σ |w_i|²`. EM also maximises over the free parameters of the likelihood, one after the other.
+//! With a normal likelihood and a learnt variance, the model is probabilistic principal components (Tipping and Bishop
+//! 1999) with a ridge on the loadings.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::{
 /// What is fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorModel {
-    /// The table, N rows by D columns; NaN where an entry is missing.
+    /// The table, N rows by D columns, with NaN for missing entries.
     pub table: Dense,
     /// Number of factors K.
     pub factors: usize,
@@ -46,18 +46,18 @@ pub struct FactorModel {
 pub struct FactorSettings {
     /// Settings of the rows' fits.
     pub fit: Settings,
-    /// Precision of a normal prior on the loadings, which keeps those of separable columns finite.
+    /// Precision of a normal prior on the loadings. It keeps the loadings of separable columns finite.
     pub ridge: f64,
-    /// Nats: EM is finished when an iteration gains less.
+    /// Nats: EM ends when an iteration gains less than this, in nats.
     pub tolerance: f64,
     /// Seed of the first loadings.
     pub seed: u64,
-    /// Names of the likelihood's fixed parameters; the others are learned from their starting values.
+    /// Names of the likelihood's fixed parameters. EM learns the others from their starting values.
     pub fixed: Vec<String>,
 }
 
 impl Default for FactorSettings {
-    /// A ridge of 0.01, to 1e-4 nats per iteration.
+    /// A ridge of 0.01 and a tolerance of 1e-4 nats per iteration.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -84,7 +84,7 @@ pub struct FactorFit {
     pub likelihood: Likelihood,
     /// The sum of the rows' bounds on log p(y | w, b).
     pub bound: f64,
-    /// `bound` less the ridge's penalty, which EM raises.
+    /// `bound` minus the penalty of the ridge, the objective of EM.
     pub objective: f64,
     /// The status at the end of the fit.
     pub status: Status,
@@ -95,8 +95,8 @@ pub struct FactorFit {
 }
 
 impl FactorFit {
-    /// Mean and variance of the linear predictor of entry (row, column), missing ones included, with the scores' posterior
-    /// covariance taken as diagonal.
+    /// Mean and variance of the linear predictor of entry (row, column), also of missing entries. It treats the
+    /// posterior covariance of the scores as diagonal.
     pub fn predictor(&self, row: usize, column: usize) -> (f64, f64) {
         let k = self.loadings.cols;
         let (mut mean, mut variance) = (self.intercepts[column], 0.0);
@@ -173,7 +173,7 @@ struct Em<'a> {
     rows_of: Vec<Vec<usize>>,
     /// The entries of every column.
     entries: Vec<Observations>,
-    /// Their sites, at the present parameters.
+    /// Their sites, at the current parameters.
     sites: Vec<Sites>,
 }
 
@@ -207,7 +207,7 @@ impl Em<'_> {
         self.entries.iter().map(sites).collect()
     }
 
-    /// Sites at the parameters of a state that was restored, or is the first.
+    /// Sites at the parameters of a restored or initial state.
     fn prepared(&mut self, state: &State) -> Result<(), Error> {
         if self.sites.is_empty() {
             self.sites = self.sites_at(&state.parameters)?;
@@ -230,8 +230,8 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// The M-step of the likelihood's parameters: each free one moves to the zero of the derivative of `Σ f` with
-    /// respect to its logarithm, or as far towards it as lowers the sum.
+    /// The M-step of the likelihood's parameters: each free parameter moves to the zero of the derivative of `Σ f` with
+    /// respect to its logarithm, or part of the way if only that lowers the sum.
     fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
@@ -552,8 +552,8 @@ impl Algorithm for Em<'_> {
     }
 }
 
-/// Normal noise is at least this share of the columns' mean variance, five digits above rounding: the likelihood is
-/// unbounded for factors that reproduce their rows, and a fit that ends there reports it.
+/// Normal noise is at least this share of the columns' mean variance, five digits above rounding: The likelihood is
+/// unbounded if the factors reproduce the rows, and a fit that ends at this limit reports it.
 pub const NO_NOISE: f64 = 1e-10;
 
 /// The least variance that is learnt.

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Sensitivity;
 
-/// How the bound is maximised.
+/// The method that maximises the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// The dual in N variables; where the bound has no convex dual, the natural-gradient fixed point in the
-    /// same coordinates.
+    /// The dual in N variables. If the bound has no convex dual, it is the natural-gradient fixed point in the same
+    /// coordinates.
     Dual,
     /// L-BFGS in the mean and the Cholesky factor of the covariance (Challis and Barber).
     Primal,
@@ -32,7 +32,7 @@ impl Solver {
         Self::Em,
     ];
 
-    /// The word for it on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dual => "dual",
@@ -43,7 +43,7 @@ impl Solver {
         }
     }
 
-    /// The solver of that name.
+    /// The solver with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.name() == name)
     }
@@ -54,15 +54,15 @@ impl Solver {
 pub struct Settings {
     /// The solver.
     pub solver: Solver,
-    /// Nats: a fit has converged at this duality gap or, without a dual, at this estimated improvement.
+    /// The duality gap in nats or, without a dual, the estimated improvement at which a fit has converged.
     pub tolerance: f64,
     /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128. By default, the trapezoid
-    /// rule takes as many nodes as each spread needs.
+    /// rule uses as many nodes as each spread requires.
     pub nodes: Option<usize>,
 }
 
 impl Default for Settings {
-    /// The dual solver to 1e-6 nats, nodes as the spread needs.
+    /// The dual solver with a tolerance of 1e-6 nats, and as many nodes as each spread requires.
     fn default() -> Self {
         Self {
             solver: Solver::Dual,
@@ -76,9 +76,9 @@ impl Default for Settings {
 /// m̄ − α` and λ, which stay sensible when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
-    /// α, as the fit has it.
+    /// α of the fit.
     pub alpha: Vec<f64>,
-    /// λ, as the fit has it.
+    /// λ of the fit.
     pub lambda: Vec<f64>,
     /// The mean of the linear predictors.
     pub predictor: Vec<f64>,
@@ -89,18 +89,19 @@ pub struct Warm {
 pub struct Fit {
     /// The maximised lower bound on log p(y), in nats, with all constants.
     pub bound: f64,
-    /// Dual minus primal objective in nats: how much `bound` could still rise. `None` if the bound has no convex dual.
+    /// Dual minus primal objective in nats: the most by which `bound` could still rise. `None` if the bound has no
+    /// convex dual.
     pub gap: Option<f64>,
-    /// m, one a latent variable.
+    /// m, one per latent variable.
     pub mean: Vec<f64>,
-    /// diag V, one a latent variable.
+    /// diag V, one per latent variable.
     pub variance: Vec<f64>,
     /// offset + W m, one per predictor.
     pub predictor_mean: Vec<f64>,
     /// diag W V Wᵀ, one per predictor.
     pub predictor_variance: Vec<f64>,
-    /// α, one per predictor. If the exact expectation couples the predictors of an observation, one per pair of its
-    /// categories, those against the reference first.
+    /// α, one per predictor. If the exact expectation couples the predictors of an observation, there is one per pair
+    /// of its categories, starting with the pairs with the reference.
     pub alpha: Vec<f64>,
     /// λ, of the same length.
     pub lambda: Vec<f64>,
@@ -110,14 +111,14 @@ pub struct Fit {
     pub status: Status,
     /// Number of iterations.
     pub iterations: u64,
-    /// Seconds of the whole fit, preparation included.
+    /// Seconds of the whole fit, including preparation.
     pub seconds: f64,
-    /// Remarks for the user: jitter added to the covariance and the like.
+    /// Remarks for the user, such as jitter added to the covariance.
     pub notes: Vec<String>,
 }
 
 impl Fit {
-    /// The point from which a similar model can be fitted.
+    /// The starting point for the fit of a similar model.
     pub fn warm(&self) -> Warm {
         Warm {
             alpha: self.alpha.clone(),

@@ -1,9 +1,10 @@
-//! Integration over hyperparameters: their posterior around its mode, and fits at the points of the integration rule.
+//! Integration over hyperparameters: explores their posterior around its mode and fits at the points of the integration
+//! rule.
 //!
 //! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and
-//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two
-//! hyperparameters are taken on the grid of whole z where h has fallen by less than a few nats; three to eight at the
-//! points of a central composite design, stretched along each axis and direction as far as h falls slowly (Rue, Martino
+//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. One or
+//! two hyperparameters use the grid of integer z at which h has fallen by less than a few nats. Three to eight use the
+//! points of a central composite design, stretched along each axis and direction in which h falls slowly (Rue, Martino
 //! and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a
 //! mixture over the points.
 
@@ -45,8 +46,8 @@ const FARTHEST: usize = 3;
 /// Curvature below which a direction is treated as flat: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Approximate number of fits for the posterior of this number of hyperparameters: at the integer coordinates at which
-/// a normal distribution is within the grid, or at those of a design.
+/// Approximate number of fits for the posterior of the given number of hyperparameters: the number of grid points for a
+/// normal distribution, or of points of the design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -93,7 +94,7 @@ pub struct Integrated {
 pub enum Kept {
     /// There are too many.
     Many(usize),
-    /// The time was over, or the run was cancelled.
+    /// The time was up, or the run was cancelled.
     Stopped,
 }
 
@@ -125,7 +126,7 @@ struct Visited {
     log_weight: f64,
 }
 
-/// Explores the posterior of hyperparameters around the mode found with their priors.
+/// Explores the posterior of the hyperparameters around its mode.
 ///
 /// # Errors
 /// The errors of [`fit`](crate::fit) at the mode.
@@ -299,7 +300,8 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     let inside = found.iter().map(|(point, v)| (point.clone(), v.log_weight));
     let known = |(point, log): (_, Option<f64>)| Some((point, log.filter(|log| log.is_finite())?));
     let beyond = closed.into_iter().filter_map(known);
-    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect());
+    let prior = |z: &[f64]| surface.counted_prior(&frame.at(z));
+    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect(), prior);
     Some(Explored {
         visited: found.into_values().collect(),
         log_sum: total,
@@ -387,7 +389,9 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
             nodes.push(z);
         }
     }
-    nodes.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
+    let corners = corners(n);
+    let count = corners.len();
+    nodes.extend((corners.into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
     // Shares with which a standard normal distribution has mass 1 and variance 1.
     let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
@@ -397,6 +401,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
             + middle.iter().map(|m| m.ln()).sum::<f64>(),
     }];
+    let mut known = Vec::new();
     for node in nodes {
         let (mut z, mut log_volume) = (node.clone(), 0.0);
         for (k, z) in z.iter_mut().enumerate() {
@@ -411,11 +416,16 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         let x = frame.at(&z);
         match surface.value(&x, &warm) {
             Ok(None) => return None,
-            Ok(Some((fit, objective))) => visited.push(Visited {
-                x,
-                fit,
-                log_weight: share.ln() + log_volume + objective - top,
-            }),
+            Ok(Some((fit, objective))) => {
+                if z.iter().all(|z| *z != 0.0) {
+                    known.push((z, objective - top));
+                }
+                visited.push(Visited {
+                    x,
+                    fit,
+                    log_weight: share.ln() + log_volume + objective - top,
+                });
+            }
             // Where there is no fit there is next to no mass.
             Err(_) => {}
         }
@@ -431,6 +441,9 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         visited,
         log_sum: total,
         error,
-        weighted_nodes: WeightedNodes::of_axes(&curves),
+        weighted_nodes: WeightedNodes::of_axes(
+            &curves,
+            if known.len() == count { &known } else { &[] },
+        ),
     })
 }

@@ -1,11 +1,12 @@
-//! Hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and their log priors: the mode of
-//! their posterior in unconstrained coordinates, from which [`integrate`](crate::integrate) continues.
+//! Learns hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and their log priors. The
+//! latter gives the mode of their posterior in unconstrained coordinates, from which [`integrate`](crate::integrate)
+//! continues.
 //!
 //! At the dual optimum the derivative of the bound with respect to θ is the partial one (envelope theorem), which the
 //! fit's [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps (BFGS) move the
 //! parameters in unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line
 //! search on the bound; every inner fit starts from the site parameters of the last accepted one. Each restart begins
-//! at a displaced start.
+//! at a displaced starting point.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,17 +24,17 @@ use crate::{
 /// How hyperparameters are learned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnSettings {
-    /// Settings of the inner fits; a restart's bound is known to their tolerance.
+    /// Settings of the inner fits. Their tolerance limits the accuracy of a restart's bound.
     pub fit: Settings,
-    /// The likelihood's parameters that are learned too, by number, each with its prior.
+    /// The numbers of the likelihood's learnt parameters, each with its prior.
     pub likelihood: Vec<(usize, PriorDensity)>,
-    /// Whether the priors of hyperparameters count.
+    /// Whether the objective includes the priors of hyperparameters.
     pub priors: bool,
     /// Number of starts beyond the first.
     pub restarts: u32,
     /// Standard deviation of a restart's displacement in unconstrained coordinates.
     pub spread: f64,
-    /// Nats: a start is finished when the next step is estimated to gain less.
+    /// A start ends when the estimated gain of the next step is less than this, in nats.
     pub tolerance: f64,
     /// Steps of one start.
     pub max_steps: u32,
@@ -42,7 +43,7 @@ pub struct LearnSettings {
 }
 
 impl Default for LearnSettings {
-    /// By default: one start, fixed parameters of the likelihood, no priors, to 1e-4 nats.
+    /// One start, fixed parameters of the likelihood, no priors, and a tolerance of 1e-4 nats.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -68,7 +69,7 @@ pub struct Learned {
     pub likelihood: Likelihood,
     /// The fit there, with sensitivities.
     pub fit: Fit,
-    /// How the search ended; the fit has a status of its own.
+    /// The end of the search. The fit has a separate status.
     pub status: Status,
     /// Steps taken, restarts included.
     pub iterations: u64,
@@ -181,7 +182,7 @@ impl<'a> Watch<'a> {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
     }
 
-    /// A fit inside the search: its own loop, unobserved. `None` if it was stopped.
+    /// A fit inside the search, with its own loop and without an observer. `None` if it was stopped.
     fn fit(
         &self,
         model: &LatentModel,
@@ -279,6 +280,14 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
+    /// The log priors at x, in the coordinates of x; 0 if priors do not count.
+    pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
+        match self.settings.priors {
+            true => self.log_prior(x).0,
+            false => 0.0,
+        }
+    }
+
     /// The log priors at x, in the coordinates of x, with their slopes.
     fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
         let mut sum = 0.0;
@@ -301,12 +310,7 @@ impl<'a> Surface<'a> {
         else {
             return Ok(None);
         };
-        let log_prior = if self.settings.priors {
-            self.log_prior(x).0
-        } else {
-            0.0
-        };
-        let objective = fit.bound + log_prior;
+        let objective = fit.bound + self.counted_prior(x);
         Ok(Some((fit, objective)))
     }
 
@@ -375,7 +379,7 @@ impl Search<'_> {
         }
     }
 
-    /// Start number `k`: the parameters' own, displaced for k > 0.
+    /// Start number `k`: the starting values of the parameters, displaced for k > 0.
     fn start(&self, k: u64) -> Vec<f64> {
         let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
         (self.surface.parameters.iter())
@@ -414,7 +418,7 @@ impl Search<'_> {
         })
     }
 
-    /// Ends a start: the next one's state, or the status when all are done.
+    /// Ends a start. Returns the state of the next start, or the status after the last.
     fn next_start(&mut self, state: &mut State, status: Status) -> Option<Status> {
         state.starts.push(state.objective);
         while state.starts.len() <= self.settings().restarts as usize {
@@ -537,7 +541,7 @@ impl Search<'_> {
         }
     }
 
-    /// Ends a start with a status, which is the run's status after the last start.
+    /// Ends a start with a status. The status of the last start is the status of the run.
     fn end_start(&mut self, state: &mut State, line: Record, status: Status) -> Step {
         match self.next_start(state, status) {
             Some(status) => Step::finish(line, status),
@@ -657,7 +661,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound,
 /// plus the log priors if they apply.
 ///
-/// `model` gives everything but the prior's structure, whose position `prior` takes. One step of the run is one
+/// `model` gives everything except the structure of the prior, which comes from `prior`. One step of the run is one
 /// accepted step of the search. The trace has the bound, the number of the start and the estimated gain of the next
 /// step.
 ///

@@ -1,4 +1,4 @@
-//! Each observation predicted from the others, by taking its site out of the posterior.
+//! Leave-one-out predictions, by removing the site of an observation from the posterior.
 
 use jensen_math::quadrature::gauss_hermite;
 use jensen_math::special::log_sum_exp_slice;
@@ -15,8 +15,8 @@ const LEFT: f64 = 1e-9;
 /// log p(y_i | the other observations) at the fit's hyperparameters, in nats, one per observation.
 ///
 /// Without its site, with slope α and curvature λ, a predictor's posterior N(m, v) becomes N(m + αv′, v′) with 1/v′ =
-/// 1/v − λ: exact for normal noise, and as good as the Gaussian approximation otherwise. `None` if observations are
-/// categories, whose density depends on several predictors.
+/// 1/v − λ: this is exact for normal noise, and otherwise as accurate as the Gaussian approximation. `None` if
+/// observations are categories, whose density depends on several predictors.
 pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
     if model.likelihood.categories().is_some() {
         return None;

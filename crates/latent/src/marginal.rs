@@ -1,9 +1,10 @@
 //! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
 //!
 //! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends;
-//! for two, the points of the grid are used directly. Around a design the log posterior is a sum of functions of one
-//! standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis. Nodes with
-//! these densities then represent the posterior: a hyperparameter is a linear function of the coordinates.
+//! for two, a spline of splines through the rows of the grid. Around a design the log posterior is a sum of functions of
+//! one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis, and of
+//! products of coordinates that make it exact at the corners, which are known anyway. Nodes with these densities then
+//! represent the posterior: a hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -44,30 +45,35 @@ impl WeightedNodes {
         }
     }
 
-    /// From the log posterior at integer coordinates: a spline for one coordinate, the points themselves for several.
-    pub(crate) fn of_grid(values: &BTreeMap<Vec<i32>, f64>) -> Self {
-        let line: Option<Vec<(i32, f64)>> = values
-            .iter()
-            .map(|(node, value)| match node.as_slice() {
-                [only] => Some((*only, *value)),
-                _ => None,
-            })
+    /// From the log posterior at integer coordinates, one or two, and the log prior at any: by splines through the former,
+    /// or the points themselves if they are too few. Beyond the grid the log posterior is the smaller of its straight
+    /// continuation and of that of the likelihood, with the prior as it is: a prior may fall faster than a line.
+    pub(crate) fn of_grid(
+        values: &BTreeMap<Vec<i32>, f64>,
+        log_prior: impl Fn(&[f64]) -> f64,
+    ) -> Self {
+        let coordinates =
+            |node: &Vec<i32>| -> Vec<f64> { node.iter().map(|z| f64::from(*z)).collect() };
+        let alone = (values.iter())
+            .map(|(node, log)| (node.clone(), log - log_prior(&coordinates(node))))
             .collect();
-        let Some(curve) = line.and_then(|line| spline(&line)) else {
+        let (Some(posterior), Some(likelihood)) = (surface(values), surface(&alone)) else {
             let logs: Vec<f64> = values.values().copied().collect();
-            let whole = |node: &Vec<i32>| node.iter().map(|z| f64::from(*z)).collect();
-            return Self::new(values.keys().map(whole).collect(), &logs, 1.0);
+            return Self::new(values.keys().map(coordinates).collect(), &logs, 1.0);
         };
         let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (nodes, logs): (Vec<_>, Vec<_>) = fine(values.keys().map(|node| node[0]))
-            .map(|z| (vec![z], curve.at(z)[0]))
+        let (nodes, logs): (Vec<_>, Vec<_>) = (posterior.into_iter().zip(likelihood))
+            .map(|((z, log), (_, alone))| {
+                let log = log.min(alone + log_prior(&z));
+                (z, log)
+            })
             .filter(|(_, log)| *log > top - DEEP)
             .unzip();
         Self::new(nodes, &logs, FINE)
     }
 
-    /// From the log posterior along each axis, as if it were additive.
-    pub(crate) fn of_axes(axes: &[Curve]) -> Self {
+    /// From the log posterior along each axis, as if it were additive, and its values at corners.
+    pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
         const STEP: f64 = 0.05;
         // Nodes and shares below them, axis by axis.
         let tables: Vec<Vec<(f64, f64)>> = axes
@@ -102,12 +108,154 @@ impl WeightedNodes {
                 .collect()
         };
         let nodes: Vec<Vec<f64>> = lattice(axes.len()).take(NODES).map(each).collect();
-        let weights = vec![1.0 / NODES as f64; NODES];
-        Self {
-            nodes,
-            weights,
-            spacing: FINE,
+        let joint = Interactions::new(axes, corners);
+        let logs: Vec<f64> = nodes.iter().map(|z| joint.at(z)).collect();
+        Self::new(nodes, &logs, FINE)
+    }
+}
+
+/// A row or column of a plane: a spline that does not rise beyond its ends.
+struct Slice {
+    curve: Curve,
+    ends: [f64; 2],
+}
+
+impl Slice {
+    /// Through the longest run of neighbours, at least three.
+    fn new(points: &[(i32, f64)]) -> Option<Self> {
+        let run = longest(points);
+        Some(Self {
+            curve: spline(run)?,
+            ends: [f64::from(run[0].0), f64::from(run[run.len() - 1].0)],
+        })
+    }
+
+    fn at(&self, z: f64) -> f64 {
+        let end = self.curve.at(z.clamp(self.ends[0], self.ends[1]))[0];
+        self.curve.at(z)[0].min(if z < self.ends[0] || z > self.ends[1] {
+            end
+        } else {
+            f64::INFINITY
+        })
+    }
+}
+
+/// A function of two coordinates by its values at whole ones: splines along the first, and through these along the
+/// second.
+struct Plane {
+    rows: Vec<(i32, Slice)>,
+}
+
+/// A function at fine coordinates, by splines through its values at whole ones; `None` if they are too few.
+fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
+    let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
+    let dimensions = values.keys().next().map_or(0, Vec::len);
+    if dimensions == 1 {
+        let line: Vec<_> = values.iter().map(|(node, log)| (node[0], *log)).collect();
+        let curve = Slice::new(&line)?;
+        return Some(ends(0).map(|z| (vec![z], curve.at(z))).collect());
+    }
+    let plane = Plane::new(values)?;
+    let mut all = Vec::new();
+    for z in ends(0) {
+        let column = plane.column(z)?;
+        all.extend(ends(1).map(|w| (vec![z, w], column.at(w))));
+    }
+    Some(all)
+}
+
+impl Plane {
+    /// Through these values; `None` if there are no three rows of three.
+    fn new(values: &BTreeMap<Vec<i32>, f64>) -> Option<Self> {
+        let mut rows: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
+        for (node, log) in values {
+            let [first, second] = node.as_slice() else {
+                return None;
+            };
+            rows.entry(*second).or_default().push((*first, *log));
         }
+        let rows: Vec<(i32, Slice)> = rows
+            .into_iter()
+            .filter_map(|(z, row)| Some((z, Slice::new(&row)?)))
+            .collect();
+        Some(Self { rows })
+    }
+
+    /// Its values at one first coordinate, as a function of the second.
+    fn column(&self, z: f64) -> Option<Slice> {
+        let points: Vec<(i32, f64)> = self.rows.iter().map(|(w, row)| (*w, row.at(z))).collect();
+        Slice::new(&points)
+    }
+}
+
+/// What the log posterior at corners has beyond the sum over axes, as products of coordinates. They vanish on the axes and
+/// agree with each corner up to products of four coordinates and more (Walsh coefficients of a two-level design).
+struct Interactions {
+    /// The distance of corners from the mode on either side of each axis.
+    extents: Vec<[f64; 2]>,
+    /// The mean over corners: the share of products of two squares.
+    level: f64,
+    /// By one sign: products of a coordinate and a square.
+    single: Vec<f64>,
+    /// By two signs: products of two coordinates.
+    pairs: Vec<(usize, usize, f64)>,
+}
+
+impl Interactions {
+    fn new(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
+        let n = axes.len();
+        let mut extents = vec![[f64::INFINITY; 2]; n];
+        for (z, _) in corners {
+            for (k, z) in z.iter().enumerate() {
+                extents[k][usize::from(*z > 0.0)] = z.abs();
+            }
+        }
+        let beyond: Vec<f64> = corners
+            .iter()
+            .map(|(z, log)| {
+                log - axes
+                    .iter()
+                    .zip(z)
+                    .map(|(axis, z)| axis.at(*z)[0])
+                    .sum::<f64>()
+            })
+            .collect();
+        let mean = |sign: &dyn Fn(&[f64]) -> f64| {
+            let signed = corners.iter().zip(&beyond).map(|((z, _), b)| sign(z) * b);
+            signed.sum::<f64>() / corners.len().max(1) as f64
+        };
+        Self {
+            extents,
+            level: mean(&|_| 1.0),
+            single: (0..n).map(|k| mean(&|z| z[k].signum())).collect(),
+            pairs: (0..n)
+                .flat_map(|k| (0..k).map(move |l| (k, l)))
+                .map(|(k, l)| (k, l, mean(&|z| (z[k] * z[l]).signum())))
+                .collect(),
+        }
+    }
+
+    /// Nats to add at a point. Beyond the corners coordinates count as theirs: nothing is known there.
+    fn at(&self, z: &[f64]) -> f64 {
+        let share = |k: usize| {
+            let t = z[k] / self.extents[k][usize::from(z[k] > 0.0)];
+            t.clamp(-1.0, 1.0)
+        };
+        let t: Vec<f64> = (0..z.len()).map(share).collect();
+        let squares: Vec<f64> = t.iter().map(|t| t * t).collect();
+        let all: f64 = squares.iter().sum();
+        let others = (z.len() as f64 - 1.0).max(1.0);
+        let mut sum = 0.0;
+        let mut both = 0.0;
+        for (k, l, coefficient) in &self.pairs {
+            sum += coefficient * t[*k] * t[*l];
+            both += squares[*k] * squares[*l];
+        }
+        sum += self.level * both / (self.pairs.len() as f64).max(1.0);
+        for (k, coefficient) in self.single.iter().enumerate() {
+            sum += coefficient * t[k] * (all - squares[k]) / others;
+        }
+        sum
     }
 }
 
@@ -121,18 +269,18 @@ fn inverse(table: &[(f64, f64)], share: f64) -> f64 {
     z0 + (z1 - z0) * (share - s0) / (s1 - s0)
 }
 
+/// The longest run of neighbours.
+fn longest(points: &[(i32, f64)]) -> &[(i32, f64)] {
+    (points.chunk_by(|a, b| a.0 + 1 == b.0))
+        .max_by_key(|run| run.len())
+        .unwrap_or_default()
+}
+
 /// The spline through the longest run of neighbours, at least three.
 fn spline(points: &[(i32, f64)]) -> Option<Curve> {
-    let mut runs: Vec<Vec<(i32, f64)>> = Vec::new();
-    for point in points {
-        match runs.last_mut() {
-            Some(run) if run.last().is_some_and(|last| last.0 + 1 == point.0) => run.push(*point),
-            _ => runs.push(vec![*point]),
-        }
-    }
-    let longest = runs.into_iter().max_by_key(Vec::len)?;
-    let values = longest.iter().map(|(_, value)| *value).collect();
-    (longest.len() > 2).then(|| Curve::new(f64::from(longest[0].0), 1.0, values))
+    let run = longest(points);
+    let values = run.iter().map(|(_, value)| *value).collect();
+    (run.len() > 2).then(|| Curve::new(f64::from(run[0].0), 1.0, values))
 }
 
 /// Fine coordinates around whole ones.
@@ -178,8 +326,8 @@ impl Marginal {
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %, because a precision, for
-    /// example, may have neither beyond.
+    /// Mean and standard deviation of the middle 99.9 % on the natural scale. Outside that range a precision, for
+    /// example, may have neither.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();
@@ -201,7 +349,7 @@ impl Marginal {
     }
 }
 
-/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by halving.
+/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by bisection.
 pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let reach = jensen_math::special::inv_phi(p);

@@ -57,8 +57,8 @@ impl Dense {
     }
 }
 
-/// A sparse matrix by compressed columns: row numbers ascend within a column, without duplicates. A symmetric matrix
-/// stores both triangles.
+/// A sparse matrix in compressed-column form. Row numbers ascend within a column, without duplicates. A symmetric
+/// matrix stores both triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
     /// Number of rows.
@@ -74,7 +74,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// From triplets (row, column, value) in any order; duplicates are added.
+    /// The matrix of triplets (row, column, value) in any order. Duplicates are summed.
     ///
     /// # Errors
     /// A triplet lies outside the matrix.

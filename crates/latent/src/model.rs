@@ -7,11 +7,11 @@ use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 /// What was observed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
-    /// y, one per observation; for multinomial the number of the category.
+    /// y, one per observation. For a multinomial response it is the number of the category.
     pub response: Vec<f64>,
-    /// Exposure of Poisson and negative binomial counts; 1 where absent.
+    /// Exposure of Poisson and negative binomial counts. The default is 1.
     pub exposure: Option<Vec<f64>>,
-    /// Number of trials of binomial counts; 1 where absent.
+    /// Number of trials of binomial counts. The default is 1.
     pub trials: Option<Vec<f64>>,
     /// Added to the linear predictors, one per predictor.
     pub offset: Option<Vec<f64>>,
@@ -42,7 +42,7 @@ impl Observations {
 pub struct LatentModel {
     /// The prior on the latent variables.
     pub prior: Structure,
-    /// How the linear predictors read them.
+    /// The design, which maps latent variables to linear predictors.
     pub design: Design,
     /// The density of an observation.
     pub likelihood: Likelihood,
@@ -68,11 +68,11 @@ impl LatentModel {
         }
     }
 
-    /// Checks for errors that no solver could handle.
+    /// Checks for errors that no solver can handle.
     ///
     /// # Errors
-    /// Sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound that is
-    /// not offered for the likelihood, a covariance that is not symmetric.
+    /// Sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound that
+    /// the likelihood does not have, or a covariance that is not symmetric.
     pub fn check(&self) -> Result<(), Error> {
         self.check_bound()?;
         self.check_observations()?;

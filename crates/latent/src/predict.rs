@@ -11,7 +11,7 @@ use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
 use crate::solve::signed;
 use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
-/// The posterior mean and variance of new linear predictors (without offset), one each.
+/// The posterior mean and variance of each new linear predictor, without offset.
 ///
 /// For new latent variables z* with `K* = Cov(z*, z)`: mean `E z* − K* Wᵀα` and variance `Var z* − diag K* Wᵀ (Λ⁻¹ +
 /// WΣWᵀ)⁻¹ W K*ᵀ`; for rows w of another design `wᵀm` and `wᵀVw`. `solution` is [`Fit::warm`](crate::Fit::warm) of a
@@ -19,7 +19,7 @@ use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 /// precision, one solve per row whose latent variables are not neighbours.
 ///
 /// # Errors
-/// Mismatched sizes, new latent variables under a sparse precision, or a prior that a fit would reject, too.
+/// Mismatched sizes, new latent variables under a sparse precision, or a prior that a fit rejects.
 pub fn predict(
     model: &LatentModel,
     solution: &Warm,
@@ -51,16 +51,16 @@ pub fn predict(
         .collect())
 }
 
-/// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number per
-/// location.
+/// Joint draws of new linear predictors (without offset) from the posterior. Each draw has one number per location, and
+/// draws follow one another.
 ///
-/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its
-/// number; the draws in `numbers` are made. The cost is that of [`predict`] and, for K new latent variables or
-/// locations under a dense prior, one factorisation of a K × K matrix and K² operations per draw; under a sparse
-/// precision, half a solve per draw.
+/// New latent variables need their prior covariance with each other, `joint`. A draw depends only on the seed and its
+/// number. `numbers` selects the draws. The cost is that of [`predict`] and, for K new latent variables or locations
+/// under a dense prior, one factorisation of a K × K matrix and K² operations per draw; under a sparse precision, half
+/// a solve per draw.
 ///
 /// # Errors
-/// As for [`predict`], and if `joint` is missing or has another size.
+/// The errors of [`predict`], and a `joint` that is missing or has another size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,
@@ -204,8 +204,8 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A square root of the posterior covariance of locations with this covariance with the latent variables and this prior
-    /// covariance.
+    /// A square root of the posterior covariance of locations, from their prior covariance and their covariance with
+    /// the latent variables.
     fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
         let covariance = match &self.geometry {
             Geometry::Wide(g) => {

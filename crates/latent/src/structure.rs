@@ -4,7 +4,7 @@
 //! given by a covariance, by variances or by a sparse precision. Observations depend on z through a [`Design`] W: the
 //! linear predictor is η = offset + W z.
 //!
-//! A [`Prior`] owns the hyperparameters: it makes the structure at θ, and converts the solver's [`Sensitivity`] — the
+//! A [`Prior`] owns the hyperparameters. It builds the structure at θ, and converts the solver's [`Sensitivity`] — the
 //! derivative of the bound with respect to μ and to Σ or its inverse, at the dual optimum, where by the envelope
 //! theorem α and λ are constants — to the derivative with respect to θ.
 
@@ -17,15 +17,15 @@ use crate::{Dense, Error, PriorDensity, Sparse};
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Covariance {
-    /// Σ itself, L × L and symmetric, both triangles stored.
+    /// Σ, L × L and symmetric, with both triangles stored.
     Dense(Dense),
-    /// Independent latent variables: one variance each.
+    /// Independent latent variables, with one variance each.
     Diagonal(Vec<f64>),
     /// Σ⁻¹, sparse.
     Precision(Precision),
 }
 
-/// A sparse precision matrix Q = Σ⁻¹, intrinsic (singular) where `null_space` is given.
+/// A sparse precision matrix Q = Σ⁻¹, which is intrinsic (singular) if `null_space` is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     /// Q, L × L and symmetric, both triangles stored and every diagonal entry present.
@@ -43,7 +43,7 @@ pub struct Precision {
 /// A prior at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// μ, one element a latent variable.
+    /// μ, one element per latent variable.
     pub mean: Vec<f64>,
     /// Σ or its inverse.
     pub covariance: Covariance,
@@ -61,7 +61,7 @@ impl Structure {
     }
 }
 
-/// How linear predictors read the latent variables: W, one row a linear predictor. Rows of vector sites
+/// The mapping W from latent variables to linear predictors, with one row per linear predictor. Rows of vector sites
 /// (multinomial) are observation-major.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Design {
@@ -82,12 +82,12 @@ pub struct Sensitivity {
     pub mean: Vec<f64>,
     /// With respect to the covariance, in the form of the structure.
     pub covariance: CovarianceSensitivity,
-    /// By the parameters of the likelihood, in the order of
+    /// With respect to the parameters of the likelihood, in the order of
     /// [`Likelihood::parameters`](crate::Likelihood::parameters).
     pub likelihood: Vec<f64>,
 }
 
-/// Derivative of the bound by the prior covariance.
+/// Derivative of the bound with respect to the prior covariance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CovarianceSensitivity {
     /// A symmetric L × L matrix G with `dBound = Σ_ij G_ij dΣ_ij` over *all* (i, j):
@@ -108,11 +108,11 @@ pub enum CovarianceSensitivity {
 /// The range of a hyperparameter, which determines its unconstrained coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// Any real number; unconstrained already.
+    /// Any real number, which is already unconstrained.
     Real,
-    /// Positive; moves by its logarithm.
+    /// Positive. The coordinate is the logarithm.
     Positive,
-    /// Strictly between two numbers; moves by its logit.
+    /// Strictly between two numbers. The coordinate is the logit.
     Between(f64, f64),
 }
 
@@ -169,10 +169,10 @@ pub trait Prior: Sync {
     /// The prior at θ.
     ///
     /// # Errors
-    /// θ is out of range or gives no valid prior.
+    /// θ is outside its range or gives no valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
-    /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) made at θ.
+    /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) built at θ.
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 

@@ -1,9 +1,9 @@
 //! The distance of a fit's bound from the expectation that it replaces, and its effect on the posterior.
 //!
-//! A loose bound is as easily maximised as a tight one, and its posterior looks as certain: the log bound of a
-//! multinomial likelihood gives standard deviations of a half to a third of the right ones. The expectation itself is
-//! therefore computed at the optimum, and natural-gradient steps from there on the exact objective show in which
-//! direction the standard deviations would move.
+//! A loose bound is as easy to maximise as a tight one, and its posterior looks equally certain. The log bound of a
+//! multinomial likelihood gives standard deviations of a half to a third of the correct ones. This module therefore
+//! computes the expectation at the optimum. Natural-gradient steps from there on the exact objective show how the
+//! standard deviations would change.
 
 use jensen_run::{Algorithm, Control};
 
@@ -22,14 +22,14 @@ const STEPS: u64 = 6;
 /// Change of the ratio of standard deviations below which no further step is made.
 const SETTLED: f64 = 0.01;
 
-/// How tight a fit's bound is.
+/// Tightness of the bound of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
     /// Nats per observation by which the bound on `E[−log p]` exceeds the expectation, at the fit.
     pub slack: f64,
     /// Uncertainty of that expectation by quadrature in nats per observation.
     pub error: f64,
-    /// Ratio of the standard deviations of the linear predictors to those of the exact objective: the median.
+    /// Median ratio of the standard deviations of the linear predictors to those of the exact objective.
     pub sd_ratio: f64,
 }
 
@@ -40,26 +40,24 @@ impl Tightness {
     /// 0.75 under Böhning's and 0.60 under the log bound.
     pub const LOOSE: f64 = 0.1;
 
-    /// Largest shift of a hyperparameter in standard deviations: a 90 % interval that is shifted by this amount has 87
-    /// %.
+    /// Largest shift of a hyperparameter in standard deviations. A 90 % interval with this shift covers 87 %.
     pub const MISPLACED: f64 = 0.4;
 
     /// Largest uncertainty by quadrature in nats per observation.
     pub const COARSE: f64 = 1e-3;
 
-    /// Whether the posterior's standard deviations reflect the bound rather than the model.
+    /// Whether the bound, instead of the model, determines the posterior's standard deviations.
     pub fn is_loose(&self) -> bool {
         (self.sd_ratio - 1.0).abs() > Self::LOOSE
     }
 
-    /// Whether quadrature is too coarse for its use.
+    /// Whether the quadrature is too inaccurate for this comparison.
     pub fn is_coarse(&self) -> bool {
         self.error > Self::COARSE
     }
 }
 
-/// The tightness of the bound of a fit of `model`; `None` if the expectation has a closed form and was itself
-/// maximised.
+/// The tightness of the bound of a fit of `model`; `None` if the fit maximised the expectation itself in closed form.
 ///
 /// Costs about as much as a few iterations of the fit.
 ///
@@ -141,9 +139,9 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// By how many standard deviations of its posterior a bound misplaces each hyperparameter: a Newton step towards the
-/// optimum of the exact objective from that of the bound, the prior's hyperparameters first. `None` if the objective is
-/// the exact one, or time was over.
+/// The error of each hyperparameter due to the bound, in standard deviations of its posterior, the prior's
+/// hyperparameters first. It is a Newton step from the optimum of the bound towards that of the exact objective. `None`
+/// if the objective is exact or the time was up.
 ///
 /// # Errors
 /// The errors of a fit with these settings.

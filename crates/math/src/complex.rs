@@ -10,7 +10,7 @@ const STEPS: usize = 30;
 /// Relative size of components that count as the largest, so that rounding does not choose among equal ones.
 const TIE: f64 = 1e-8;
 
-/// Eigenvalues and eigenvectors, in sequence.
+/// Eigenvalues, and eigenvectors, concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
     /// Eigenvalues by ascending real parts; of equal ones, by descending imaginary parts.
@@ -31,7 +31,7 @@ impl Eigen {
         }
     }
 
-    /// Sorted, and with vectors that are made unique.
+    /// Sorts the values and makes the vectors unique.
     fn ordered(values: &[Complex64], vectors: &[Complex64]) -> Self {
         let n = values.len();
         let order = ascending(values);
@@ -233,7 +233,7 @@ fn sweep(
     }
 }
 
-/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is none.
+/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is no Schur form.
 pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let found = match n >= LARGE {
         true => large::eigen(a, n),
@@ -353,7 +353,7 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// Singular values, descending, and k pairs of singular vectors, in sequence, where k is the smaller extent.
+/// Singular values in descending order, and k pairs of singular vectors, concatenated, where k is the smaller extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
     /// Left vectors of length 1.
@@ -364,12 +364,12 @@ pub struct Svd {
     pub right: Vec<Complex64>,
 }
 
-/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. Each pair of vectors is turned such
-/// that the largest component of both is positive. The vectors of singular values 0 are NaN on the longer side: the
-/// left ones, or the right ones of a matrix with more columns than rows. A column (or row) that is not finite has a
-/// singular value and a vector on that side that are not finite either; the others are those of the rest of the matrix.
-/// For large matrices ([`LARGE`]), vectors of singular values 0 complete the others arbitrarily, and all results are
-/// NaN if an element is not finite.
+/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The phase of each pair of vectors
+/// makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the left ones, or
+/// the right ones of a matrix with more columns than rows. A column (or row) that is not finite gives a singular value
+/// and a vector on that side that are also not finite. The other values and vectors are those of the rest of the
+/// matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all
+/// results are NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();

@@ -1,11 +1,11 @@
 //! Factors of small dense matrices and solves with them, on one thread.
 //!
-//! Matrices are row-major squares; a lower factor is stored with its zeros. Sums are those of [`reduce`](crate::reduce),
-//! so that results are the same bits at every SIMD level.
+//! Matrices are row-major squares; a lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
+//! results have the same bits at every SIMD level.
 //!
-//! Other factorisations are not copies of this one: the graph's executor factors one matrix per lane, all lanes at
-//! once, and is tested against an independent slow one; `jensen-latent` factors matrices of thousands of rows on
-//! several threads, by blocks, with faer.
+//! Other factorisations serve other purposes. The graph's executor factors one matrix per lane, all lanes at once, and
+//! is tested against an independent slow version. `jensen-latent` factors matrices of thousands of rows on several
+//! threads, by blocks, with faer.
 
 use std::error::Error;
 use std::fmt;
@@ -13,12 +13,12 @@ use std::fmt;
 use crate::large::{self, LARGE};
 use crate::reduce::{axpy, dot, dots};
 
-/// A matrix that has no Cholesky factor: the first pivot that is too small.
+/// The error of a matrix without Cholesky factor, with the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositiveDefinite {
     /// Its index, from 0.
     pub pivot: usize,
-    /// The remainder on the diagonal.
+    /// The remaining diagonal element.
     pub value: f64,
 }
 
@@ -34,8 +34,8 @@ impl Error for NotPositiveDefinite {}
 /// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read; n³/3 operations.
 ///
 /// # Errors
-/// Fails if a pivot is not finite or not above `least` times its diagonal element. 0 accepts every matrix that has a factor
-/// in exact arithmetic, and some that have none: rounding leaves about 1e-16 of the diagonal.
+/// Fails if a pivot is not finite or not above `least` times its diagonal element. With 0 it accepts every matrix that
+/// has a factor in exact arithmetic, and some that have none, because rounding errors are about 1e-16 of the diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
     // Rows by twos, and of each the columns by fours, whose products with what is left of them are made together.
@@ -166,8 +166,8 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Eigenvalues, ascending, and eigenvectors, in sequence, of a symmetric matrix. The sign of a vector is such that its
-/// largest component is positive. Elements that are not finite give NaN.
+/// Eigenvalues in ascending order, and eigenvectors, concatenated, of a symmetric matrix. The largest component of each
+/// vector is positive. Elements that are not finite give NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {

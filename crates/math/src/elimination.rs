@@ -1,14 +1,14 @@
-//! Elimination with row exchanges of the real matrices of many lanes at once, each lane with pivots of its own.
+//! Gaussian elimination with row exchanges of the real matrices of many lanes at once. Each lane has its own pivots.
 //!
-//! No multiply-add is fused: all levels give the same bits, and exact cancellations remain exact. Matrices and
-//! right-hand sides are column-major rows of lanes. They are processed in strips of [`LANES`] lanes, so that the matrix
+//! It uses no fused multiply-add, so all levels give the same bits, and exact cancellations remain exact. Matrices and
+//! right-hand sides are column-major rows of lanes. The code processes them in strips of [`LANES`] lanes, so the matrix
 //! of a strip stays in the cache.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::{simd_fn, vmath};
 
-/// Factored `n × n` matrices, `P A = L U`. A singular matrix gives solutions that are not finite; one that is not finite, or
-/// a right-hand side that is not, NaN.
+/// Factored `n × n` matrices, `P A = L U`. A singular matrix gives solutions that are not finite. A matrix or
+/// right-hand side that is not finite gives NaN.
 #[derive(Clone, Debug, Default)]
 pub struct Elimination {
     n: usize,
@@ -35,7 +35,7 @@ impl Elimination {
     }
 
     /// Solves with the matrices or their transposes in place: `n` rows of lanes for each right-hand side. Matrices of
-    /// one lane serve all lanes.
+    /// one lane apply to all lanes.
     pub fn solve(&self, simd: Simd, x: &mut [f64], lanes: usize, transposed: bool) {
         solve(simd, self, x, lanes, transposed);
     }

@@ -1,8 +1,8 @@
-//! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree, so that a
-//! result depends on the numbers alone.
+//! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree. A result depends only on the
+//! numbers.
 //!
-//! No multiply-add is fused, so every instruction set gives the same bits: the level is not an argument here, and the
-//! widest one that the machine has is used.
+//! They use no fused multiply-add, so every instruction set gives the same bits. The level is therefore not an
+//! argument, and the code uses the widest one of the machine.
 
 use crate::simd::{F64x8, LANES, Simd};
 
@@ -163,13 +163,13 @@ pub fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
     affine_row_kernel(Simd::detect(), c, scale, x, y);
 }
 
-/// The eight scalar products of two rows with four, all of one length, each as by [`dot`].
+/// The eight scalar products of two rows with four rows, all of one length, each as in [`dot`].
 pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
 /// `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which are lanes `first..` of `rows`
-/// (`terms × lanes`); terms in order, as by [`axpy`].
+/// (`terms × lanes`). Terms are added in order, as in [`axpy`].
 pub fn combine(
     weights: [&[f64]; 4],
     rows: &[f64],

@@ -1,8 +1,8 @@
 //! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
-//! Philox block; the lane and the position are the counter under that key. Draws share no state, so work may be split
-//! over threads, lanes and runs in any way and the numbers stay the same.
+//! Philox block; the lane and the position are the counter under that key. Draws share no state, so any division of the
+//! work over threads, lanes and runs gives the same numbers.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::vmath;
@@ -25,7 +25,7 @@ impl Purpose {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// A purpose within a purpose.
+    /// A sub-purpose.
     pub const fn fold(self, name: &str) -> Self {
         // FNV-1a over the name and a terminator, so that ("a", "bc") and ("ab", "c") differ.
         let bytes = name.as_bytes();
@@ -162,7 +162,8 @@ crate::simd_fn! {
 
 /// Fills `out`, `dim` rows of `lanes` contiguous numbers, with uniforms in the open interval (0, 1).
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone, and not on the level.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` only, and
+/// not on the level.
 ///
 /// # Panics
 /// If `out.len() != dim * lanes`.
@@ -215,10 +216,10 @@ pub fn fill_normals(
     }
 }
 
-/// A sequential stream, for use with the `rand` ecosystem where one draw decides how many follow.
+/// A sequential stream for the `rand` ecosystem, for cases in which one draw determines the number of further draws.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
-/// [`fill_normals`]; a stream holds 2^34 numbers of 32 bits before it repeats.
+/// [`fill_normals`]; a stream repeats after 2^34 numbers of 32 bits.
 #[derive(Clone, Debug)]
 pub struct Stream {
     key: [u32; 2],
@@ -288,7 +289,7 @@ impl Stream {
         (product >> 64) as u64
     }
 
-    /// Brings the elements into a uniformly random order (Fisher and Yates).
+    /// Shuffles the elements uniformly (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
@@ -315,7 +316,8 @@ impl TryRng for Stream {
     }
 }
 
-/// A uniformly random order of `0..n`, a function of the key: the order of an epoch of reshuffled minibatches.
+/// A uniformly random order of `0..n`, which depends only on the key. It is the order of an epoch of reshuffled
+/// minibatches.
 pub fn permutation(seed: u64, purpose: Purpose, iteration: u64, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     Stream::new(seed, purpose, iteration, 0).shuffle(&mut order);

@@ -1,4 +1,4 @@
-//! Sums and means whose value does not depend on the division of the work, with their errors.
+//! Sums and means, with their errors, whose values do not depend on the division of the work.
 
 /// Sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
@@ -24,7 +24,7 @@ pub fn pairwise_sum(x: &[f64]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// A running sum with the rounding errors carried along (Neumaier 1974): as if summed in twice the precision.
+/// A running sum that tracks rounding errors (Neumaier 1974), as if summed in twice the precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CompensatedSum {
     sum: f64,
@@ -104,7 +104,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of a sample, in two passes over the distances from its first number, which keep their digits if the
+    /// The moments of a sample, in two passes over the distances from its first number, which preserves digits if the
     /// numbers are nearly equal.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
@@ -196,7 +196,7 @@ impl ColumnMoments {
         }
     }
 
-    /// The moments of both columns' values (Chan, Golub and LeVeque 1983).
+    /// The moments of the combined values of two columns (Chan, Golub and LeVeque 1983).
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let count = self.count + other.count;
@@ -211,7 +211,7 @@ impl ColumnMoments {
         }
     }
 
-    /// The variance, with 1 for a column that is constant: it still needs a proper prior.
+    /// The variance, or 1 for a constant column, because it still needs a proper prior.
     pub fn variance(&self) -> f64 {
         if self.squares > 0.0 {
             self.squares / self.count

@@ -1,9 +1,9 @@
-//! Foreign text that is shown: names of variables, columns and files, words of data, sources.
+//! Display of foreign text: names of variables, columns and files, words of data, sources.
 
 use std::borrow::Cow;
 
-/// A text without effect on terminals and tables: control characters and marks that change the writing direction, from
-/// programs, data and file names, are shown as `\u001b`, which is the same character in JSON.
+/// A text without effect on terminals and tables. Control characters and marks that change the writing direction, from
+/// programs, data and file names, become escapes such as `\u001b`, as in JSON.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);

@@ -16,8 +16,8 @@ use crate::records::{Records, gather};
 
 /// An architecture with weights, ready to use.
 ///
-/// If the decoder's weights have a [posterior](Self::with_posterior), results are averaged over it: records are drawn
-/// with weights of their own, and means, bounds and likelihoods use [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS)
+/// If the decoder's weights have a [posterior](Self::with_posterior), results are averages over it. Each record is
+/// drawn with its own weights, and means, bounds and likelihoods use [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS)
 /// draws of the weights.
 pub struct Autoencoder {
     architecture: Architecture,
@@ -29,10 +29,10 @@ pub struct Autoencoder {
     data: Vec<f32>,
 }
 
-/// The reason why these parts do not make an auto-encoder.
+/// The reason why these parts do not form an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AutoencoderError {
-    /// The architecture makes no sense.
+    /// The architecture is invalid.
     Architecture(ArchitectureError),
     /// The weights belong to another architecture.
     Tensors(String),
@@ -52,7 +52,7 @@ impl std::fmt::Display for AutoencoderError {
 
 impl std::error::Error for AutoencoderError {}
 
-/// Gaussian codes of records, in sequence.
+/// Gaussian codes of records, concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codes {
     /// Means of q(z | x), `records × latent`.
@@ -61,7 +61,7 @@ pub struct Codes {
     pub log_variance: Vec<f32>,
 }
 
-/// Draws from the generative model, in sequence.
+/// Draws from the generative model, concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// Latent values, `draws × latent`.
@@ -79,13 +79,13 @@ pub struct LogMarginal {
     pub mean: f64,
     /// Its standard error over records and draws.
     pub standard_error: f64,
-    /// The Monte-Carlo part of the standard error: from the draws alone, the records given.
+    /// The Monte-Carlo part of the standard error, given the records.
     pub monte_carlo_error: f64,
     /// The estimate of every record.
     pub records: Vec<f64>,
 }
 
-/// How much the codes use each latent dimension.
+/// The use of each latent dimension by the codes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActiveUnits {
     /// Variance over records of the mean of q(z | x), by dimension.
@@ -97,14 +97,14 @@ pub struct ActiveUnits {
 const SAMPLES: Purpose = Purpose::new("neural samples");
 const IMPORTANCE: Purpose = Purpose::new("neural importance");
 
-/// The variance of the codes' means above which a latent dimension counts as active (Burda et al. 2016).
+/// Threshold of the variance of the codes' means above which a latent dimension is active (Burda et al. 2016).
 pub const ACTIVE_THRESHOLD: f64 = 0.01;
 
 impl Autoencoder {
     /// An architecture with its weights, in the order of [`Architecture::specs`].
     ///
     /// # Errors
-    /// Fails if the architecture makes no sense or the weights belong to another one.
+    /// Fails if the architecture is invalid or the weights belong to another one.
     pub fn new(
         architecture: Architecture,
         tensors: Vec<Tensor>,
@@ -161,11 +161,11 @@ impl Autoencoder {
         })
     }
 
-    /// The same with a normal posterior over the decoder's weights, with the weights as its means (Eq. 23): the log
-    /// standard deviations of all of the decoder's tensors, in order, or none for point estimates.
+    /// Adds a normal posterior over the decoder's weights, with the weights as its means (Eq. 23). It takes the log
+    /// standard deviations of all tensors of the decoder, in order, or none for point estimates.
     ///
     /// # Errors
-    /// Fails if they belong to another architecture.
+    /// Fails if the tensors belong to another architecture.
     pub fn with_posterior(mut self, log_sds: Vec<Tensor>) -> Result<Self, AutoencoderError> {
         let before = self.architecture.encoder_tensors();
         let means = &self.tensors[before..];
@@ -255,8 +255,8 @@ impl Autoencoder {
         self.decode(&codes.mean)
     }
 
-    /// Draws from p(z) p(x | z), a function of (seed, draw); where the weights have a posterior, each with weights drawn
-    /// for it alone.
+    /// Draws from p(z) p(x | z), which depend only on (seed, draw). If the weights have a posterior, each draw has its
+    /// own weights.
     pub fn sample(&mut self, draws: usize, seed: u64) -> Samples {
         let (mut latent, mut scratch) = (Vec::new(), Vec::new());
         let per_lane = self.architecture.latent;
@@ -318,8 +318,8 @@ impl Autoencoder {
         self.decode(&z)
     }
 
-    /// The lower bound of records, with `samples` draws each. If the weights have a posterior, its expectation over
-    /// them: a bound on E log p(x | θ), and so on the log predictive density of new records. The bound of training
+    /// The lower bound of records, with `samples` draws each. If the weights have a posterior, this is its expectation
+    /// over them: a bound on E log p(x | θ), and so on the log predictive density of new records. The bound of training
     /// records also subtracts the [divergence of the weights](Self::weight_divergence).
     ///
     /// # Errors
@@ -451,8 +451,8 @@ impl Autoencoder {
         Ok(LogMarginal::new(estimates, spread))
     }
 
-    /// log p(x) of records by the estimator of appendix D, with chains that begin at the codes: for fewer than 5 latent
-    /// dimensions. If the weights have a posterior, the average of p(x) over draws of them.
+    /// log p(x) of records by the estimator of appendix D, with chains that begin at the codes. It suits fewer than 5
+    /// latent dimensions. If the weights have a posterior, p(x) is averaged over draws of them.
     ///
     /// # Errors
     /// Fails if the architecture has operations without a single-precision kernel.
@@ -504,7 +504,7 @@ impl Autoencoder {
         }
     }
 
-    /// Settings for [`marginal_likelihood`](Self::marginal_likelihood) as the paper describes them.
+    /// The paper's settings for [`marginal_likelihood`](Self::marginal_likelihood).
     pub fn paper_marginal() -> MarginalSettings {
         MarginalSettings {
             hmc: HmcSettings {

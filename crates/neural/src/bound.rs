@@ -12,7 +12,7 @@ use crate::model::{Encoder, LocalModel, standard_normal};
 pub enum Estimator {
     /// Estimator A (Eq. 6): `log p(x, z) − log q(z | x)` at the draws.
     Joint,
-    /// Estimator B (Eq. 7, 10): the divergence from the prior in closed form, the likelihood at the draws.
+    /// Estimator B (Eq. 7, 10): the divergence from the prior in closed form, and the likelihood at the draws.
     #[default]
     Analytic,
 }
@@ -29,7 +29,7 @@ pub struct BoundGraph {
     pub graph: Graph,
     /// The encoder's tensors, then the model's.
     pub specs: Vec<TensorSpec>,
-    /// How many of them are the encoder's.
+    /// Number of the encoder's tensors.
     pub encoder_tensors: usize,
     /// Number of values of a record.
     pub width: usize,
@@ -43,7 +43,7 @@ impl BoundGraph {
     /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
     ///
     /// # Panics
-    /// Panics if the extents of encoder and model differ: a caller's bug.
+    /// Panics if the extents of encoder and model differ, which is a bug in the caller.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,

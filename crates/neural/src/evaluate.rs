@@ -1,4 +1,4 @@
-//! The bound of records outside of the training data.
+//! The bound of records outside the training data.
 
 use jensen_graph::{SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -82,10 +82,10 @@ impl BoundEvaluator {
         })
     }
 
-    /// The mean bound of `records` under the tensors of encoder and model. Draws are a function of (seed, record).
+    /// The mean bound of `records` under the tensors of encoder and model. Draws depend only on (seed, record).
     ///
     /// # Panics
-    /// Panics if tensors or records have other extents: a caller's bug.
+    /// Panics if tensors or records have other extents, which is a bug in the caller.
     pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> BoundEstimate {
         let (likelihoods, divergences) = self.terms(tensors, records, seed, 0);
         BoundEstimate::from_terms(&likelihoods, &divergences)

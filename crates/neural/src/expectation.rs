@@ -45,7 +45,7 @@ pub struct EmState {
 const CHAINS: Purpose = Purpose::new("neural expectation");
 
 impl<'a> MonteCarloEm<'a> {
-    /// Prepares a run: `updates` weight updates after each transition (the paper makes 5). It uses the settings batch,
+    /// Prepares a run: `updates` weight updates follow each transition (5 in the paper). It uses the settings batch,
     /// optimiser, weight prior, initial weights, minibatches and seed; minibatches have at most 500 records.
     ///
     /// # Errors

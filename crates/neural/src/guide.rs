@@ -1,10 +1,10 @@
-//! Amortised posteriors of densities that are not graphs: a recognition network for any model with one local latent
-//! vector per record that can tell its log density and the gradient in the latent values.
+//! Amortised posteriors of densities that are not graphs: a recognition network for any model that has one latent
+//! vector per record and provides its log density and the gradient with respect to the latent values.
 //!
-//! The gradient of the bound passes through the model by hand: draws z from q(z | x) go to the model, and the gradient
-//! s of log p(x, z) that comes back makes `s · z + ½ Σ log variance`, whose derivative in the network's weights is that of
-//! the bound (Eq. 6 with the entropy in closed form). Models written as graphs are [`LocalModel`](crate::LocalModel)s, which
-//! learn their own parameters too.
+//! The gradient of the bound passes through the model explicitly. The model receives draws z from q(z | x) and returns
+//! the gradient s of log p(x, z). The derivative of `s · z + ½ Σ log variance` with respect to the network's weights is
+//! then that of the bound (Eq. 6 with the entropy in closed form). Models written as graphs are
+//! [`LocalModel`](crate::LocalModel)s, which also learn their parameters.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::constants::LOG_TWO_PI;
@@ -19,7 +19,7 @@ use crate::records::{Minibatches, Records};
 use crate::sleep::with_workspace;
 use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
-/// A density of records with one latent vector each, evaluated for many of them at once.
+/// A density of records with one latent vector each, evaluated for many records at once.
 pub trait LocalDensity {
     /// Number of values of a record.
     fn width(&self) -> usize;
@@ -29,8 +29,9 @@ pub trait LocalDensity {
 
     /// Writes log p(x, z) in nats of every record to `value` and its gradient in z to `slope`.
     ///
-    /// Records are adjacent in `x` (`width` values each), their latent values and gradients likewise in `z` and `slope`
-    /// (`latent` values each). `records` are their numbers, for models that keep data of their own.
+    /// `x` holds the records one after the other (`width` values each). `z` and `slope` hold their latent values and
+    /// gradients in the same order (`latent` values each). `records` are the record numbers, for models with their own
+    /// data.
     fn value_grad(
         &self,
         records: &[usize],

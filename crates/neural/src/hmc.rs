@@ -1,4 +1,4 @@
-//! Hamiltonian Monte Carlo over the latent values of many records at once: a lane is a chain.
+//! Hamiltonian Monte Carlo over the latent values of many records at once. Each lane is a chain.
 
 use jensen_math::rng::{Purpose, fill_uniforms};
 
@@ -10,7 +10,7 @@ use crate::forward::Forward;
 pub struct HmcSettings {
     /// Leapfrog steps of one transition.
     pub leapfrog: usize,
-    /// The acceptance rate that step sizes are tuned to.
+    /// The target acceptance rate of the step sizes.
     pub acceptance: f64,
     /// Step size before tuning.
     pub initial_step: f64,
@@ -37,7 +37,7 @@ pub(crate) struct Chains {
     scratch: Vec<f64>,
 }
 
-/// The arguments of a transition beside the chains.
+/// The arguments of a transition other than the chains.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     pub seed: u64,

@@ -1,8 +1,8 @@
 //! Networks as expressions of a graph.
 //!
 //! A network takes its tensors as graph nodes, so that one definition serves weights that are shared by a minibatch,
-//! weights drawn from a posterior, and tests in double precision. Another kind of layer is another function from nodes
-//! to a node and another list of [`TensorSpec`]s.
+//! weights drawn from a posterior, and tests in double precision. A new kind of layer is a function from nodes to a
+//! node and a list of [`TensorSpec`]s.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ impl Activation {
         ("sigmoid", Self::Sigmoid),
     ];
 
-    /// The activation of that name.
+    /// The activation with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -76,7 +76,7 @@ impl TensorSpec {
         self.inputs * self.outputs
     }
 
-    /// Whether these are the biases of a layer, by their name.
+    /// Whether the name marks these as the biases of a layer.
     pub fn is_bias(&self) -> bool {
         self.name.ends_with(".bias")
     }
@@ -157,7 +157,7 @@ impl Perceptron {
     /// The values of the heads at `x`, given the tensors of [`specs`](Self::specs).
     ///
     /// # Panics
-    /// Panics if the number of tensors is wrong: a caller's bug.
+    /// Panics if the number of tensors is wrong, which is a bug in the caller.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> Vec<NodeId> {
         let layers = self.layers();
         assert_eq!(tensors.len(), 2 * layers.len(), "two tensors a layer");

@@ -12,14 +12,14 @@ use crate::hmc::{Chains, HmcSettings, Moment};
 use crate::model::LocalModel;
 use crate::records::{Records, gather};
 
-/// How the estimate is made.
+/// The settings of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MarginalSettings {
     /// Chains for each record.
     pub chains: usize,
     /// Transitions of the warm-up, which tunes step sizes.
     pub burn_in: usize,
-    /// Draws of each chain for the density fit, and again as many for the estimate.
+    /// Draws of each chain for the density fit, and the same number for the estimate.
     pub draws: usize,
     /// Transitions between stored draws.
     pub thin: usize,
@@ -28,7 +28,7 @@ pub struct MarginalSettings {
 }
 
 impl Default for MarginalSettings {
-    /// 50 draws per record from 5 chains, 4 leapfrog steps a transition.
+    /// 50 draws per record from 5 chains, with 4 leapfrog steps per transition.
     fn default() -> Self {
         Self {
             chains: 5,
@@ -46,14 +46,14 @@ impl Default for MarginalSettings {
 const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 
 /// Estimates log p(x) of every record: posterior draws by Hamiltonian Monte Carlo, a normal density q fitted to half of
-/// them, and `1 / mean of q(z) / p(x, z)` over the other half. Records with few latent dimensions only: the variance of
-/// the estimator grows quickly with their number.
+/// them, and `1 / mean of q(z) / p(x, z)` over the other half. It suits only few latent dimensions, because the
+/// variance of the estimator grows quickly with their number.
 ///
-/// Chains begin at draws from the records' codes if there are any, otherwise from the prior. Some chains from the prior
-/// stay for long in modes of little weight if a posterior has several, and the estimate is then too low.
+/// Chains begin at draws from the records' codes if there are any, otherwise from the prior. If a posterior has several
+/// modes, some chains from the prior stay long in modes of little weight, and the estimate is then too low.
 ///
 /// # Panics
-/// Panics if codes have other extents, which is a bug of the caller.
+/// Panics if codes have other extents, which is a bug in the caller.
 ///
 /// # Errors
 /// Fails if the model has operations without a single-precision kernel.

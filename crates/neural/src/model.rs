@@ -28,14 +28,14 @@ pub trait LocalModel: Send + Sync {
     fn log_likelihood(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId, z: NodeId)
     -> NodeId;
 
-    /// `log p(z)` of one record in nats; standard normal unless stated otherwise.
+    /// `log p(z)` of one record in nats. The default is standard normal.
     fn log_prior(&self, graph: &mut Graph, tensors: &[NodeId], z: NodeId) -> NodeId {
         let _ = tensors;
         standard_normal(graph, z)
     }
 
-    /// Moves random initial weights, the tensors of [`specs`](Self::specs), to where training on these records should begin;
-    /// unless stated otherwise they stay.
+    /// Adapts random initial weights, the tensors of [`specs`](Self::specs), to these records. The default changes
+    /// nothing.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let _ = (tensors, records);
     }
@@ -56,7 +56,7 @@ pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     graph.scale(-0.5, total)
 }
 
-/// Extents and distributions of an auto-encoder: everything but its weights.
+/// Extents and distributions of an auto-encoder: everything except its weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Architecture {
     /// Number of values of a record.
@@ -121,7 +121,7 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Architecture {
-    /// The paper's: one hidden layer of tanh units in each network.
+    /// The paper's architecture: one hidden layer of tanh units in each network.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
             width,
@@ -160,11 +160,11 @@ impl Architecture {
     }
 
     /// Checks the extents and every value of records, in one pass over them. Functions of an
-    /// [`Autoencoder`](crate::Autoencoder) panic on records of another width, and learn nothing from values outside the
-    /// domain: this module checks both.
+    /// [`Autoencoder`](crate::Autoencoder) panic on records of another width and cannot use values outside the domain,
+    /// so check both here.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
         let (found, expected) = (records.width(), self.width);
         if found != expected {
@@ -285,9 +285,9 @@ impl LocalModel for Decoder {
 
     /// The weights of the heads are scaled down, and the bias of the first maps to the mean of the data.
     ///
-    /// A pixel that is dark in all records has almost no gradient once its logit is low, and would keep the noise of
-    /// its initial weights for good: of digits drawn after 20 passes from weights as large as those of other layers, 16
-    /// % had a lit border.
+    /// A pixel that is dark in all records has almost no gradient once its logit is low, and would always keep the
+    /// noise of its initial weights. With initial weights as large as in other layers, 16 % of the digits drawn after
+    /// 20 passes had bright borders.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let heads = tensors.len() - 2 * self.network.heads.len();
         let heads = &mut tensors[heads..];
@@ -332,12 +332,12 @@ pub struct Tensor {
 
 const INITIAL: Purpose = Purpose::new("neural initial weights");
 
-/// Initial weights, a function of the seed and of the tensors' order: independent normal numbers with mean 0 and standard
-/// deviation `sd`; unless that is given, `1/√inputs` for the weights of a layer, so that its sums are as large as its
+/// Initial weights, a function of the seed and of the tensors' order: independent normal numbers with mean 0 and
+/// standard deviation `sd`. The default is `1/√inputs` for the weights of a layer, so that its sums are as large as its
 /// inputs, and 0 for biases.
 ///
-/// The paper draws everything from N(0, 0.01). One number for all layers leaves hidden units of few inputs linear and floods
-/// outputs of many inputs with noise that training has to undo.
+/// The paper draws everything from N(0, 0.01). A common value leaves hidden units with few inputs linear, and gives
+/// outputs with many inputs noise that training must remove.
 pub fn initial_weights(
     simd: Simd,
     specs: &[TensorSpec],

@@ -1,8 +1,8 @@
-//! Optimisers in single precision, fused with the tile of the gradient that they use.
+//! Optimisers in single precision, which process the gradient tile by tile.
 //!
-//! Black-box fits have rules of the same names in double precision over one vector. Networks have millions of weights,
-//! and memory traffic is the cost of a step: here a tile of the gradient is used while it is in the cache, decay is
-//! part of the same pass, and moments are stored in four bytes.
+//! Black-box fits have rules with the same names in double precision over one vector. Networks have millions of
+//! weights, so memory traffic dominates the cost of a step. The optimisers here use a tile of the gradient while it is
+//! in the cache, apply decay in the same pass, and store moments in four bytes.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use serde::{Deserialize, Serialize};

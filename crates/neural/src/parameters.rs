@@ -64,7 +64,7 @@ pub(crate) struct Parameter {
     pub spec: TensorSpec,
     mean: Learned,
     log_sd: Option<Learned>,
-    /// The standard normal numbers of the present draw, and the draw.
+    /// The standard normal numbers of the current draw, and the draw.
     noise: Vec<f32>,
     drawn: Vec<f32>,
 }

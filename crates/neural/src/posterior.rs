@@ -7,7 +7,7 @@ use crate::autoencoder::LogMarginal;
 use crate::model::Tensor;
 use crate::parameters::{DrawKey, divergence, draw_weights};
 
-/// Draws of the weights that expectations average over.
+/// Number of draws of the weights in expectations.
 pub const WEIGHT_DRAWS: usize = 16;
 
 /// Draws that bounds, means and likelihoods of records average over.

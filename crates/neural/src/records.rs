@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 /// Records of equal width, read one at a time in any order.
 ///
-/// Implemented over memory and, outside this crate, over mapped files; reading the same record twice gives the same
-/// values.
+/// This crate implements it for memory, and other crates for mapped files. Reading the same record twice gives the
+/// same values.
 pub trait Records: Sync {
     /// Number of records.
     fn len(&self) -> usize;
@@ -95,11 +95,11 @@ impl<B: AsRef<[f32]> + Sync> Records for FloatRecords<B> {
     }
 }
 
-/// Some of another source's records.
+/// A subset of the records of another source.
 pub struct Selection<'a> {
     /// All records.
     pub records: &'a dyn Records,
-    /// The used ones, in order.
+    /// The indices of the subset, in order.
     pub indices: Vec<usize>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Minibatches<'a> {
     pub batch: usize,
     pub seed: u64,
     order: Option<(u64, Vec<usize>)>,
-    /// The records of the present minibatch, in sequence.
+    /// The records of the current minibatch, concatenated.
     pub values: Vec<f32>,
 }
 

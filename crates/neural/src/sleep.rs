@@ -125,7 +125,7 @@ impl<'a> WakeSleep<'a> {
         })
     }
 
-    /// One minibatch; likelihood and divergence of its records.
+    /// One minibatch. Returns likelihood and divergence of its records.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let (t, seed) = (state.parameters.updates, self.settings.seed);
         let simd = self.wake.0.simd();

@@ -1,12 +1,12 @@
-//! Schedules of the bound's two terms: annealed likelihoods and divergences that are warmed up.
+//! Schedules of the bound's two terms: annealing of the likelihood and warm-up of the divergence.
 
 use jensen_run::temperature::{annealed, interpolated};
 use serde::{Deserialize, Serialize};
 
 /// The temperature T of the likelihood, `log p(x | z) / T`, with the terms of the conjugate models.
 ///
-/// These are the policies that prescribe a temperature, computed by the same functions. Policies that infer one need
-/// expectations that conjugate models alone have; and a schedule may go below 1 here.
+/// These policies prescribe a temperature and use the functions of the conjugate models. Policies that infer a
+/// temperature need expectations that only conjugate models have. A schedule may go below 1 here.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {

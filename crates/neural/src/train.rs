@@ -16,7 +16,7 @@ use crate::posterior::EVALUATED;
 use crate::records::{Minibatches, Records};
 use crate::temper::Temper;
 
-/// How an auto-encoder is trained.
+/// The settings of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainSettings {
     /// Estimator of the bound.
@@ -39,11 +39,11 @@ pub struct TrainSettings {
     pub temper: Temper,
     /// Passes during which the weight of the divergence rises linearly from 0 to 1.
     pub warm_up: f64,
-    /// Minibatches of one iteration of the fit loop; `None`: one pass over the data.
+    /// Minibatches per iteration of the fit loop. `None` means one pass over the data.
     pub minibatches: Option<u64>,
     /// Iterations between evaluations of the validation bound.
     pub validate_every: u64,
-    /// Stop after this many evaluations without a better validation bound, and keep the weights that had the best.
+    /// Stop after this many evaluations without a better validation bound, and keep the weights with the best bound.
     pub patience: Option<u64>,
     /// Seed of weights, minibatches and draws.
     pub seed: u64,
@@ -144,13 +144,14 @@ pub struct TrainState {
 /// What training made.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// Point estimates or posterior means: with patience the best by the validation bound, otherwise the last.
+    /// Point estimates or posterior means. With patience they are the best by the validation bound, otherwise the
+    /// last.
     pub tensors: Vec<Tensor>,
     /// Log standard deviations of the weights with a posterior, of the same iteration.
     pub log_sds: Vec<Tensor>,
     /// The mean bound of the last iteration's minibatches, nats per record.
     pub bound: Option<f64>,
-    /// The validation bound of these weights, nats per record, where training computed it.
+    /// The validation bound of these weights, in nats per record, if training computed it.
     pub validation_bound: Option<f64>,
 }
 
@@ -198,10 +199,10 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    /// Begins with these weights instead of random ones: those of an earlier run, in the same order.
+    /// Starts from these weights of an earlier run, in the same order, instead of random ones.
     ///
     /// # Errors
-    /// Fails if they belong to another architecture.
+    /// Fails if the weights belong to another architecture.
     pub fn start_from(&mut self, tensors: Vec<Tensor>) -> Result<(), TrainError> {
         let same = tensors.len() == self.bound.specs.len()
             && tensors
@@ -228,7 +229,7 @@ impl<'a> Trainer<'a> {
         minibatches as f64 * self.minibatches.data.len() as f64 / per_pass as f64
     }
 
-    /// One minibatch: likelihood and divergence summed over its records, or the error.
+    /// One minibatch. Returns likelihood and divergence summed over its records, or the error.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
         let lanes = self.minibatches.read(t).len();
@@ -297,8 +298,8 @@ impl<'a> Trainer<'a> {
         (likelihoods, divergences)
     }
 
-    /// The validation bound of the present parameters, if there is validation data. Weights with a posterior are drawn
-    /// once, with the same standard normal numbers at every evaluation.
+    /// The validation bound of the current parameters, if there are validation data. Weights with a posterior are
+    /// drawn once, with the same standard normal numbers at every evaluation.
     fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;
@@ -349,7 +350,7 @@ impl TrainState {
         (record, passes)
     }
 
-    /// Trains on this number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
+    /// Trains on the given number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
     /// finite. `minibatch` updates the parameters and gives the likelihoods and divergences of its records before.
     pub(crate) fn pass(
         &mut self,

@@ -1,8 +1,7 @@
 //! The exports of the WebAssembly module, and its imports from the page.
 //!
 //! A text is passed as the address and the number of its bytes: the page allocates memory by `allocate`, fills it, and
-//! calls `check` or `fit`, which own the memory from then on and leave their answer at `answer` with `answer_length`
-//! bytes.
+//! calls `check` or `fit`, which then own the memory and leave their answer at `answer` with `answer_length` bytes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,9 +14,9 @@ use crate::Task;
 unsafe extern "C" {
     /// Seconds since an arbitrary moment.
     fn seconds() -> f64;
-    /// Takes a text about a run.
+    /// Receives a text about a run.
     fn tell(text: *const u8, length: usize);
-    /// Takes the words of a bug, before the end.
+    /// Receives the message of a bug before the module ends.
     fn panicked(text: *const u8, length: usize);
 }
 

@@ -1,8 +1,8 @@
 //! Stan programs in a browser: the checker, fits and reports of the library, behind functions that WebAssembly exports.
 //!
-//! Texts go in and out as JSON. [`check()`] reports the errors of a program and its data during typing. [`fit`] runs a
-//! fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws. `cargo xtask
-//! playground` builds a page from it; the sources of the page are in `docs/playground`.
+//! Inputs and outputs are JSON texts. [`check()`] reports the errors of a program and its data during typing. [`fit`]
+//! runs a fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws.
+//! `cargo xtask playground` builds a page from it; the sources of the page are in `docs/playground`.
 
 #![cfg_attr(
     not(test),
@@ -43,7 +43,7 @@ const MEMORY: u64 = 2 << 30;
 pub struct Task {
     /// The program.
     pub program: String,
-    /// Its data; JSON where they begin with `{`, else a table in CSV. `None` if there is only space.
+    /// Its data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
     #[serde(default)]
     pub data: String,
     /// Flags of `jensen fit` by their names.
@@ -177,7 +177,7 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// A fit, as `jensen fit` makes it on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` without a
+/// Runs a fit like `jensen fit` on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` without a
 /// result. `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` receives the state of the
 /// run, as `{stage, iteration, bound, error}`.
 pub fn fit(task: &Task, clock: &dyn Clock, tell: &mut dyn FnMut(Value)) -> Value {

@@ -20,7 +20,7 @@ pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> 
     })
 }
 
-/// Named values: arrays of `int64` or `float64` in C order, or tuples of such.
+/// Named values: arrays of `int64` or `float64` in C order, or tuples of such arrays.
 ///
 /// # Errors
 /// A value of another type, by its name.

@@ -56,7 +56,7 @@ struct Points {
 }
 
 impl Callback<'_> {
-    /// Calls into Python; NaN where that raises, and the run is cancelled.
+    /// Calls into Python. An exception gives NaN and cancels the run.
     fn attempt(&self, out: &mut [f64], call: impl FnOnce(Python<'_>, &mut [f64]) -> PyResult<()>) {
         if let Err(error) = self.turn.take(|py| call(py, out)) {
             out.fill(f64::NAN);
@@ -73,7 +73,7 @@ impl Callback<'_> {
         rows.into_pyarray(py).reshape([lanes.lanes(), self.dim])
     }
 
-    /// The matrix that a function gave, as lanes.
+    /// The matrix that a function returned, as lanes.
     fn matrix(&self, what: &str, given: &Bound<'_, PyAny>, lanes: usize) -> PyResult<Vec<f64>> {
         let expected = || format!("{what} of shape ({lanes}, {}) and type float64", self.dim);
         let array: PyReadonlyArray2<'_, f64> = given.extract().map_err(|_| {

@@ -1,4 +1,4 @@
-//! Many fits: the shard that workers run, and the ledger of whoever drives. Fits, tasks and rows travel as JSON.
+//! Many fits: the shard that workers run, and the driver's ledger. Fits, tasks and rows travel as JSON.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ fn write(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Fits of a program, checked; `include` are folders.
+/// Checked fits of a program. `include` are folders.
 #[pyfunction]
 pub fn plan_fits(name: &str, text: &str, include: Vec<PathBuf>, request: &str) -> PyResult<String> {
     let fits = Fits::new(name, text, &include, read_request(request)?);
@@ -65,7 +65,7 @@ pub fn fit_row(py: Python<'_>, fits: &str, task: &str) -> PyResult<String> {
     write(&row.ok_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))?)
 }
 
-/// The row of a task whose fit left none.
+/// The row of a task whose fit produced none.
 #[pyfunction]
 pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
     write(&FitRow::failed(&read(task)?, why, 0.0))
@@ -104,7 +104,7 @@ impl Ledger {
         kept.map_err(|error| raise(&error))
     }
 
-    /// Writes the table, and gives its rows.
+    /// Writes the table and returns its rows.
     fn write_table(&self) -> PyResult<Vec<String>> {
         let ledger = self.held();
         let rows = ledger

@@ -156,8 +156,8 @@ impl BoundModel {
 
 #[pymethods]
 impl BoundModel {
-    /// Compiles a program with data from a file, or from arrays by name; with `count`, the name of the data variable that
-    /// counts exchangeable records, as their density.
+    /// Compiles a program with data from a file, or from arrays by name. `count` names the data variable that counts
+    /// exchangeable records, for a density of records.
     #[staticmethod]
     #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
     #[pyo3(signature = (name, text, include, data, data_file, count, seed, propto, jacobian, threads))]
@@ -215,7 +215,7 @@ impl BoundModel {
         self.dimension()
     }
 
-    /// The number of exchangeable records, where the program was compiled as their density.
+    /// The number of exchangeable records, if the program was compiled as a density of records.
     fn records(&self) -> Option<usize> {
         match &self.inner {
             Lowered::Whole(_) => None,
@@ -228,7 +228,7 @@ impl BoundModel {
         self.posterior().unconstrained_names()
     }
 
-    /// Every variable that `constrain` gives, in order; each column-major.
+    /// Every variable that `constrain` returns, in order, each column-major.
     fn variables(&self) -> Vec<Reported> {
         self.posterior().variables().iter().map(reported).collect()
     }
@@ -285,7 +285,7 @@ impl BoundModel {
         Ok((values.into_pyarray(py), gradients))
     }
 
-    /// Products of the Hessian at each point with a direction for each.
+    /// Products of the Hessian at each point with a direction for each point.
     fn hessian_vector<'py>(
         &self,
         py: Python<'py>,

@@ -125,19 +125,19 @@ impl Program {
         self.inner.remarks()
     }
 
-    /// Name, shape, part of the program and whether whole, of every variable that draws have, in their order.
+    /// Name, shape, part of the program and whether values are integers, for every variable of the draws, in order.
     fn variables(&self) -> Vec<Reported> {
         let variables = self.inner.variables();
         let kept = variables.iter().filter(|variable| !variable.is_empty());
         kept.map(reported).collect()
     }
 
-    /// The labels of dimensions, and the dimensions of parameters and data by name, as `draws.nc` has them.
+    /// The labels of dimensions, and the dimensions of parameters and data by name, as in `draws.nc`.
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Named<'py>> {
         labels(py, &self.inner)
     }
 
-    /// The data by name, but for tuples.
+    /// The data by name, except tuples.
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let data = PyDict::new(py);
         for (name, value) in self.inner.data().iter() {
@@ -227,7 +227,7 @@ type Drawn<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// A variable: name, shape, part of the program, and whether it is whole numbers.
+/// A variable: name, shape, part of the program, and whether its values are integers.
 pub type Reported = (String, Vec<usize>, &'static str, bool);
 
 pub fn reported(variable: &Variable) -> Reported {
@@ -331,7 +331,8 @@ impl Fitted {
         jensen::job::to_json(&self.summary).map_err(|error| raise(&error))
     }
 
-    /// Name, shape, part of the program and whether whole, of every variable in the order of the columns of the draws.
+    /// Name, shape, part of the program and whether values are integers, for every variable, in the order of the
+    /// columns of the draws.
     fn variables(&self) -> Vec<Reported> {
         self.fitted.sample.variables.iter().map(reported).collect()
     }
@@ -385,12 +386,12 @@ impl Fitted {
         arrays(py, &sample.map_err(|error| raise(&error))?.table)
     }
 
-    /// Whether the draws are refined ones: of the posterior, and not of the approximation.
+    /// Whether the draws are refined, and so come from the posterior instead of the approximation.
     fn refined(&self) -> bool {
         self.fitted.encode_refined().is_some()
     }
 
-    /// The page about the fit.
+    /// The report of the fit.
     fn report(&self) -> String {
         jensen::report::render(&self.fitted.report(&self.about))
     }
@@ -404,8 +405,8 @@ impl Fitted {
     }
 }
 
-/// The values that a program reports for given draws, which contain its parameters by name: variables, draws, the
-/// number of rejected draws, and the reason of the first one.
+/// The reported values of a program for given draws, which contain its parameters by name: variables, draws, the
+/// number of rejected draws, and the reason for the first rejection.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 #[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]

@@ -1,4 +1,4 @@
-//! Records in shards that are evaluated elsewhere: the step of a shard, and the driver's fit.
+//! Records in shards that other processes evaluate: the step of a shard, and the driver's fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,7 +61,7 @@ pub fn record_step<'py>(
 
 /// Shards that a function of Python has evaluated.
 pub(crate) struct Elsewhere {
-    /// The input of a shard beside its file.
+    /// The input of a shard besides its file.
     pub program: String,
     /// From the program, the common request, and a list of shards, each with number, file, digest and share, to their
     /// parts.
@@ -98,7 +98,7 @@ impl RecordSteps for Elsewhere {
     }
 }
 
-/// Fits a program to records in shards, in a folder where one is named: `fit.json`.
+/// Fits a program to records in shards, in a folder if one is named: `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (name, text, include, data, data_file, request, out, resume, solve, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]

@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use crate::error::raise;
 use crate::watch::supervised;
 
-/// Columns by name: numbers, whether they are truth values, and of factors the levels and whether these are ordered; numbers are
-/// the codes of levels then, NaN where a value is missing.
+/// Columns by name: numbers, whether they are truth values, and for factors the levels and whether they are ordered.
+/// The numbers of a factor are the codes of its levels. NaN marks a missing value.
 pub type Columns<'py> = Vec<(
     String,
     PyReadonlyArray1<'py, f64>,

@@ -1,4 +1,4 @@
-//! Work under the interpreter's eyes.
+//! Runs work on a separate thread while the interpreter checks for signals.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,7 +21,7 @@ const STACK: usize = 256 << 20;
 
 /// The shared state of a worker and the interpreter's thread.
 pub struct Watch {
-    /// Stops the work after its present iteration.
+    /// Stops the work after its current iteration.
     pub cancel: AtomicBool,
     start: Instant,
     said: Mutex<Said>,
@@ -52,8 +52,8 @@ impl Watch {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Ends the interpreter of programs when the work is cancelled, or exceeds these seconds. After the work, the
-    /// remaining evaluations of the program are not ended any more.
+    /// Ends the interpreter of Stan programs when the work is cancelled or exceeds these seconds. After the work, it
+    /// does not end further evaluations of the program.
     pub fn halt(self: &Arc<Self>, limit: Option<f64>) -> Halt {
         let watch = Arc::clone(self);
         Halt::new(move || {
@@ -71,7 +71,7 @@ impl Watch {
         })
     }
 
-    /// The end of the work, waited for at most a [`PERIOD`].
+    /// Waits for the end of the work, at most for a [`PERIOD`].
     fn is_over(&self) -> bool {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.ended.wait_timeout_while(over, PERIOD, |over| !*over);
@@ -101,9 +101,9 @@ impl Observer for Eyes<'_> {
     }
 }
 
-/// Runs `work` on a separate thread in a pool of this number of threads (all processors by default), which ends with
-/// it, while the interpreter may do other things. Signals and exceptions of `progress`, which is called with iteration,
-/// stage and bound, cancel the work and are raised when it has ended. Remarks of the work become warnings.
+/// Runs `work` on a separate thread in a pool of the given number of threads (all processors by default), which ends
+/// with it, while the interpreter may do other things. Signals and exceptions of `progress`, which is called with
+/// iteration, stage and bound, cancel the work and are raised when it has ended. Remarks of the work become warnings.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

@@ -1,4 +1,4 @@
-//! The bound along the run.
+//! The section on the bound along the run.
 
 use crate::figure::{Axis, Chart, Series};
 use crate::model::{Stage, TracePoint};

@@ -1,8 +1,8 @@
-//! One self-contained HTML page about a fit: verdict, evidence for it, and the results; and figures as SVG and PNG.
+//! Self-contained HTML reports of fits, with the verdict, its evidence and the results, and figures as SVG and PNG.
 //!
-//! [`render`] turns a plain [`Report`] into the text of the page. The page and its figures load nothing, print well and
-//! follow the reader's light or dark setting. A script adds sorting, filtering and tooltips; without it all content is
-//! still there. Every name and text of the report is escaped.
+//! [`render`] turns a plain [`Report`] into the text of the page. The page and its figures load nothing, can be printed
+//! and follow the reader's light or dark setting. A script adds sorting, filtering and tooltips. All content is visible
+//! without it. Every name and text of the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! The content of a page, as plain data.
+//! The content of a report, as plain data.
 
 use crate::figure::Figure;
 use crate::text;
@@ -15,7 +15,7 @@ pub enum Tone {
     Poor,
 }
 
-/// Everything on the page. Empty lists and texts leave their part out.
+/// Everything on the page. A report. Empty lists and texts omit their part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Headline.
@@ -26,7 +26,7 @@ pub struct Report {
     pub verdict: Verdict,
     /// Short facts at the top.
     pub facts: Vec<Fact>,
-    /// Notes for the reader, a sentence each.
+    /// Notes for the reader, one sentence each.
     pub warnings: Vec<String>,
     /// The body, in order of interest.
     pub sections: Vec<Section>,
@@ -47,7 +47,7 @@ pub struct Verdict {
     pub tone: Tone,
     /// The verdict in a few words.
     pub headline: String,
-    /// How the run ended, in a sentence.
+    /// The end of the run, in a sentence.
     pub status: String,
     /// Advice, a sentence each.
     pub advice: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Fact {
     pub label: String,
     /// Its value.
     pub value: String,
-    /// The small text below the value; may be empty.
+    /// The small text below the value, which may be empty.
     pub aside: String,
 }
 
@@ -103,7 +103,7 @@ impl Fact {
         )
     }
 
-    /// Pareto k̂ and where trust in it ends.
+    /// Pareto k̂ and its limit.
     pub fn khat(khat: Khat) -> Self {
         Self::new(
             "Pareto k̂",
@@ -118,13 +118,13 @@ impl Fact {
 pub enum Section {
     /// A heading with figures and a table.
     Exhibit(Exhibit),
-    /// The bound along the run, one entry a stage (adaptation, mean-field, full-rank, …) in order.
+    /// The bound along the run, with one entry per stage (adaptation, mean-field, full-rank, …) in order.
     Bound(Vec<Stage>),
     /// The importance weights of the draws.
     Weights(Weights),
     /// The posterior of named parameters.
     Posterior(Posterior),
-    /// Topics of documents: their positions on a map, and their words.
+    /// Topics of documents, with their positions on a map and their words.
     Topics(TopicMap),
 }
 
@@ -143,7 +143,7 @@ pub struct Exhibit {
     pub note: String,
     /// Figures and their captions.
     pub figures: Vec<(Figure, String)>,
-    /// A table: the heads of its columns, and its rows.
+    /// The column heads and the rows of a table.
     pub table: (Vec<String>, Vec<Vec<String>>),
 }
 
@@ -159,11 +159,11 @@ pub struct TopicMap {
 pub struct MappedTopic {
     /// Its number.
     pub number: usize,
-    /// Share of all tokens that it accounts for.
+    /// Its share of all tokens.
     pub share: f64,
-    /// Its position; near each other are topics of the same words.
+    /// Its position. Topics with similar words are close to each other.
     pub position: (f64, f64),
-    /// Its most relevant words; empty if they are not shown.
+    /// Its most relevant words, empty if they are not shown.
     pub words: Vec<TopicWord>,
 }
 
@@ -190,7 +190,7 @@ pub struct Stage {
 /// The bound at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// Iteration, counted within the stage or over the whole run: stages are drawn in sequence either way.
+    /// Iteration, counted within the stage or over the whole run. In both cases stages are drawn one after the other.
     pub iteration: u64,
     /// Wall-clock seconds since the start.
     pub seconds: f64,
@@ -200,12 +200,12 @@ pub struct TracePoint {
     pub se: f64,
 }
 
-/// Pareto k̂ and where trust in it ends.
+/// Pareto k̂ and its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Khat {
-    /// The estimate; not finite when it could not be made.
+    /// The estimate, which is not finite if it cannot be computed.
     pub value: f64,
-    /// Largest value at which the draws are trusted: min(1 − 1/log₁₀ S, 0.7) for S draws.
+    /// The limit for trusted draws: min(1 − 1/log₁₀ S, 0.7) for S draws.
     pub threshold: f64,
 }
 
@@ -214,7 +214,7 @@ pub struct Khat {
 pub struct Weights {
     /// Pareto k̂ of the weights.
     pub khat: Option<Khat>,
-    /// Whether the draws of the fit were refined since: k̂ is then of the approximation that they began from.
+    /// Whether the fit was refined. k̂ then refers to the approximation before refinement.
     pub refined: bool,
     /// Log importance weights log p − log g of the draws, neither smoothed nor normalised.
     pub log_weights: Vec<f64>,
@@ -225,9 +225,10 @@ pub struct Weights {
 pub struct Posterior {
     /// One row per scalar parameter.
     pub parameters: Vec<Parameter>,
-    /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
+    /// Draws of scalar parameters, most interesting first. The page draws only some of them and states the number of
+    /// the others.
     pub marginals: Vec<Marginal>,
-    /// Variables among them that have their own sections, such as predictions: neither table nor figures show them.
+    /// Variables among them with their own sections, such as predictions. The table and the figures omit them.
     pub elsewhere: Vec<String>,
 }
 
@@ -266,6 +267,6 @@ impl Parameter {
 pub struct Marginal {
     /// Name with subscripts.
     pub name: String,
-    /// Draws in the order in which they were made (correlations pair them by position).
+    /// Draws in their original order, because correlations pair them by position.
     pub draws: Vec<f64>,
 }

@@ -125,7 +125,7 @@ impl Page {
         let _ = self.0.write_fmt(markup);
     }
 
-    /// The ground in the colour of a series, as a declaration of a style.
+    /// A style declaration for a background in the colour of a series.
     pub fn ground(series: usize) -> String {
         format!("background:{}", Tint::Series(series).css())
     }
@@ -138,7 +138,7 @@ impl Page {
         }
     }
 
-    /// A chart in a frame; `label` describes it for readers who cannot see it.
+    /// A chart in a frame. `label` describes it for readers who cannot see it.
     pub fn chart(&mut self, heading: &str, label: &str, chart: Chart, caption: &str) {
         self.scene(
             heading,
@@ -171,7 +171,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// A picture of a group, of which a script shows the chosen one.
+    /// A picture of a group. A script shows the chosen picture.
     pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
         self.put(format_args!(
             "<figure data-of=\"{group}\" data-item=\"{item}\">"
@@ -191,7 +191,7 @@ impl Page {
         self.push("</figure>\n");
     }
 
-    /// A table; `label` names it for readers who cannot see it. Cells are markup.
+    /// A table. `label` names it for readers who cannot see it. Cells are markup.
     pub fn table(
         &mut self,
         label: &str,

@@ -1,4 +1,5 @@
-//! The posterior of named parameters: a table, forests, marginal distributions, correlations.
+//! The posterior of named parameters, as a table, forest plots, marginal distributions and
+//! correlations.
 
 mod shapes;
 

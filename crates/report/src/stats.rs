@@ -1,4 +1,4 @@
-//! Small statistics behind the plots. Inputs may contain anything; non-finite values, and values whose square
+//! Small statistics behind the plots. Inputs may contain any values. Non-finite values, and values whose square
 //! overflows, are omitted first.
 
 use jensen_math::order::quantile;

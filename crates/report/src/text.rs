@@ -1,4 +1,4 @@
-//! Escaping, and numbers as people read them.
+//! Escaping of text, and numbers in the notation of the report.
 
 use jensen_math::text::turns;
 

@@ -1,4 +1,4 @@
-//! Topics: a map of them, and bars of their words.
+//! The section on topics: their map, and bars of their words.
 
 use crate::figure::{Anchor, Axis, Scene, Stroke, Tint, text_width};
 use crate::model::{MappedTopic, TopicMap, TopicWord};

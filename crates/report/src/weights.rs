@@ -1,4 +1,4 @@
-//! Importance weights: the value of k̂, and the weights in decreasing order.
+//! The section on importance weights: the value of k̂, and the weights in decreasing order.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
-//! Optimisation paths: a method's bound against the oracle calls it took.
+//! Optimisation paths: the bound of a method against its oracle calls.
 //!
-//! Every method starts at the same member of the mean-field family, the standard normal, and the bound of its iterates
-//! is evaluated separately on draws that all runs of a model share, so noise in a method's own estimates neither helps
-//! nor harms it. Those evaluations cost no oracle calls and no seconds. Oracle calls are counted as in the paper: see
+//! Every method starts at the same member of the mean-field family, the standard normal, and a separate evaluation
+//! computes the bound of its iterates on draws that all runs of a model share, so noise in a method's own estimates
+//! has no effect. Those evaluations cost no oracle calls and no seconds. Oracle calls follow the paper; see
 //! [`jensen::blackbox::Calls`].
 
 use jensen::Problem;
@@ -79,9 +79,9 @@ pub struct Path {
     pub bound: Option<f64>,
     /// Its status at the end.
     pub status: String,
-    /// Whether its own rule says that it converged.
+    /// Whether its own rule reports convergence.
     pub converged: bool,
-    /// Whether it ended because something was not finite.
+    /// Whether it ended because a value was not finite.
     pub overflowed: bool,
 }
 
@@ -91,7 +91,7 @@ impl Path {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The first iterate from which on all reach `threshold`; `None` if the last does not.
+    /// The first iterate from which all later ones reach `threshold`; `None` if the last does not.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -187,7 +187,7 @@ impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Algorithm for Watche
 /// Runs `method` on a model.
 ///
 /// # Errors
-/// [`Failure::Stopped`] when the user interrupted.
+/// [`Failure::Stopped`] if the user interrupted.
 pub fn follow(
     cancel: Cancel<'_>,
     model: &Model,
@@ -226,7 +226,7 @@ pub fn follow(
     }
 }
 
-/// The flag by which a run is interrupted, apart from the context so that threads can share it.
+/// The flag that interrupts a run, separate from the context so that threads can share it.
 #[derive(Clone, Copy)]
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 

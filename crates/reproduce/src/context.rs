@@ -30,23 +30,23 @@ pub struct Setup<'a> {
     pub data: PathBuf,
     /// Folder of the results; created if necessary.
     pub out: PathBuf,
-    /// A corpus from the user, for the parts that take one.
+    /// A corpus from the user, for parts that accept one.
     pub corpus: Option<PathBuf>,
     /// How much is run.
     pub scale: Scale,
     /// Parts to run; all by default.
     pub only: Vec<String>,
-    /// Keep the content of `out`: rows of this scale, and intermediate results, are not computed again.
+    /// Whether to keep the content of `out`. Rows of this scale and intermediate results are then not recomputed.
     pub resume: bool,
     /// Threads of the pool that it runs in.
     pub threads: usize,
     /// A line on the machine, for `results.json`.
     pub machine: String,
-    /// Set from outside to stop after the current step.
+    /// Set by another thread to stop after the current step.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The face of the framework towards a part.
+/// The interface of the framework for a part.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The corpus that the user brings.
+    /// The corpus of the user.
     pub fn corpus(&self) -> Option<PathBuf> {
         self.setup.corpus.clone()
     }
@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
         self.setup.scale
     }
 
-    /// The first at the quick scale, the second at the paper's.
+    /// The first value at the quick scale, the second at the paper's scale.
     pub fn pick<T>(&self, quick: T, paper: T) -> T {
         match self.setup.scale {
             Scale::Quick => quick,
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
     /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
-    /// Fails if it is not there; the message says how to get it.
+    /// Fails if the file or folder does not exist. The message describes how to get it.
     pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.setup.data.join(path);
         if full.exists() {
@@ -130,10 +130,10 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// A path below the results for a file that a part makes and may use again, such as a corpus.
+    /// A path below the results for a file that a part creates and may reuse, such as a corpus.
     ///
     /// # Errors
-    /// Fails if its folder cannot be made.
+    /// Fails if its folder cannot be created.
     pub fn scratch(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.folder.path().join(SCRATCH);
         create_folder(&folder).map_err(output)?;
@@ -153,11 +153,11 @@ impl<'a> Context<'a> {
         stopped(self.setup)
     }
 
-    /// Measures a row and writes `results.json`; a resumed run returns an existing row.
+    /// Measures a row and writes `results.json`. A resumed run returns an existing row.
     ///
     /// # Errors
-    /// Those of `measure`; [`Failure::Stopped`] before it when the user interrupted; and when the file
-    /// cannot be written.
+    /// The errors of `measure`, [`Failure::Stopped`] if the user interrupted before it, and a file that cannot be
+    /// written.
     pub fn row(
         &mut self,
         what: What,
@@ -183,9 +183,9 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// An intermediate result such as a trace behind several rows and a figure: computed once and stored in the folder
-    /// `kept`; a resumed run reads it back. `name` may hold slashes and is unique within the experiment. Numbers must
-    /// be finite: JSON supports no others.
+    /// An intermediate result, such as a trace behind several rows and a figure. It is computed once and stored in the
+    /// folder `kept`, and a resumed run reads it. `name` may hold slashes and is unique within the experiment. Numbers
+    /// must be finite: JSON supports no others.
     ///
     /// # Errors
     /// As [`Context::row`].
@@ -251,7 +251,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Lists something as not run, for this reason.
+    /// Lists a row as not run, for this reason.
     ///
     /// # Errors
     /// Fails if `results.json` cannot be written.

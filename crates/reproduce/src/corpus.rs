@@ -11,13 +11,13 @@ use crate::failure::Failure;
 /// A program with its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// The name of its folder below `models`.
+    /// The name of its folder in `models`.
     pub name: &'static str,
     program: &'static str,
     data: &'static str,
 }
 
-/// Every program, in the order of the names; the posteriors in `failures` among them.
+/// Every program, in the order of the names, including the posteriors in `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
 /// How the names of Stan's solvers begin.
@@ -54,7 +54,7 @@ impl Entry {
     /// The program bound to its data, evaluated on one thread.
     ///
     /// # Errors
-    /// Fails if it does not compile: the corpus is newer than the library.
+    /// Fails if the program does not compile, because the corpus is newer than the library.
     pub fn compile(&self) -> Result<Model, Failure> {
         let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
         Ok(Model::compile(
@@ -78,7 +78,7 @@ pub struct Reference {
 /// All references.
 ///
 /// # Errors
-/// Fails if the build has none.
+/// Fails if the build has no references.
 pub fn references() -> Result<Vec<Reference>, Failure> {
     serde_json::from_str(REFERENCES).map_err(|error| {
         Failure::Data(format!(

@@ -10,9 +10,9 @@ pub struct Experiment {
     pub name: &'static str,
     /// A one-line description.
     pub about: &'static str,
-    /// The data that it needs below `--data DIR`, and how to get them.
+    /// The necessary data below `--data DIR`, and instructions to get them.
     pub data: &'static str,
-    /// Its figures and tables, in the order in which they are run.
+    /// Its figures and tables, in the order of execution.
     pub parts: &'static [Piece],
 }
 
@@ -22,14 +22,14 @@ pub struct Piece {
     pub name: &'static str,
     /// Its content, in one line.
     pub about: &'static str,
-    /// The least scale at which it is run: [`Scale::Paper`] for parts without a quick version.
+    /// The smallest scale at which it runs: [`Scale::Paper`] for parts without a quick version.
     pub from: Scale,
     /// Runs it.
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,
 }
 
 impl Piece {
-    /// Whether it is run at this scale.
+    /// Whether it runs at this scale.
     pub fn runs_at(&self, scale: Scale) -> bool {
         self.from == Scale::Quick || scale == Scale::Paper
     }

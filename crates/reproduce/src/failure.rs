@@ -4,17 +4,17 @@ use std::fmt;
 
 use jensen::data::DataError;
 
-/// An end before the last row. Rows that were complete are on disk in every case.
+/// An early end. Complete rows are always on disk.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The user asked for something that does not exist; the message lists the alternatives.
+    /// The user requested an unknown item. The message lists the alternatives.
     Usage(String),
-    /// Data are missing or not as expected; the message says how to get them.
+    /// Data are missing or not as expected. The message describes how to get them.
     Data(String),
     /// Results could not be written.
     Output(String),
-    /// A method could not be run at all. A fit that ran and failed is a row with a note, not this.
+    /// A method could not run. A fit that ran and failed is a row with a note instead.
     Method(String),
     /// The user interrupted.
     Stopped,

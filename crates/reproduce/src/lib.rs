@@ -1,6 +1,6 @@
-//! Tables and figures of the papers behind Jensen, from real data.
+//! Reproduces tables and figures of the papers behind Jensen from real data.
 //!
-//! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a [`Context`],
+//! An [`Experiment`] belongs to a paper. Its [`Piece`]s are figures and tables. [`run`] runs them with a [`Context`],
 //! which has the data and the scale and writes the results: `results.json` with one [`ResultRow`] a measured figure,
 //! written again after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
 //!
@@ -18,8 +18,8 @@
 //!
 //! # Adding a paper
 //!
-//! One file with its parts and a constant, and a line in `table`. A part computes everything expensive in
-//! [`Context::keep`] or [`Context::row`], which a resumed run skips, and draws its figures from that:
+//! A new experiment is one file with its parts and a constant, and a line in `table`. A part computes all expensive
+//! results in [`Context::keep`] or [`Context::row`], which a resumed run skips, and draws its figures from that:
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -67,8 +67,8 @@
 //! # }
 //! ```
 //!
-//! Rows that a paper prints and that are not run are said with [`Context::not_run`], with the reason. The
-//! quick scale of all parts together takes at most 20 minutes on two cores.
+//! [`Context::not_run`] lists rows of a paper that are not run, with the reason. The quick scale of all parts together
+//! takes at most 20 minutes on two cores.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! `results.json`: measurements beside the paper's figures.
+//! `results.json`: measurements compared with the paper's numbers.
 
 use jensen::data::{DataError, read_optional, write_atomic_bytes};
 use jensen::math::order;
@@ -36,15 +36,15 @@ impl Scale {
 pub struct ResultRow {
     /// What was measured. Unique within an experiment and scale.
     pub what: String,
-    /// The paper's figure, where it prints one.
+    /// The number of the paper, if it prints one.
     pub paper: Option<f64>,
-    /// Our figure; absent if it was not run or has no value, with a note.
+    /// The measured number. It is absent, with a note, if the row was not run or has no value.
     pub ours: Option<f64>,
-    /// Standard error of our figure, if there is one.
+    /// Standard error of the measured number, if there is one.
     pub se: Option<f64>,
     /// Unit: `nats`, `seconds`, `oracle calls`, ….
     pub unit: String,
-    /// Scale it was run at.
+    /// Scale of the run.
     pub scale: Scale,
     /// Number of seeds behind it.
     pub seeds: u64,
@@ -67,7 +67,7 @@ impl Results {
     /// Reads `results.json`; `None` if there is no such file.
     ///
     /// # Errors
-    /// Fails if it cannot be read, or is something else.
+    /// Fails if the file cannot be read or has another format.
     pub fn read(path: &Path) -> Result<Option<Self>, DataError> {
         let Some(bytes) = read_optional(path)? else {
             return Ok(None);
@@ -100,7 +100,7 @@ impl Results {
             .find(|row| row.what == what && row.scale == scale)
     }
 
-    /// Replaces a row of the same name and scale, or at the end.
+    /// Replaces a row of the same name and scale, or appends the row.
     pub fn put(&mut self, row: ResultRow) {
         let position = self
             .rows
@@ -137,7 +137,7 @@ impl What {
         }
     }
 
-    /// The figure that the paper prints.
+    /// The number in the paper.
     pub fn paper(self, figure: f64) -> Self {
         Self {
             paper: Some(figure),
@@ -176,7 +176,7 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// One figure of one run. A figure that is not finite is written as `null`: say why in a note.
+    /// A single number from one run. A number that is not finite is written as `null`. Give the reason in a note.
     pub fn value(value: f64) -> Self {
         Self {
             value: Some(value),
@@ -186,7 +186,7 @@ impl Ours {
         }
     }
 
-    /// The mean of one figure a seed, with the standard error that their spread gives.
+    /// The mean of one number per seed, with the standard error from their spread.
     pub fn mean_of(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;
@@ -199,15 +199,15 @@ impl Ours {
         }
     }
 
-    /// A count of successes, with the standard deviation of its expectation under a uniform prior: none of ten is not
-    /// certainly none.
+    /// A count of successes, with the standard deviation of its expectation under a uniform prior, because zero of ten
+    /// does not prove a zero rate.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
         Self::value(count).se(of * (p * (1.0 - p) / (of + 3.0)).sqrt())
     }
 
-    /// A share of successes, with its standard error as for [`count`](Self::count). There is no share of nothing.
+    /// A share of successes, with its standard error as for [`count`](Self::count). It is `None` without trials.
     pub fn share(count: usize, of: usize) -> Self {
         let counted = Self::count(count, of);
         let scale = |x: Option<f64>| x.map(|x| x / of as f64).filter(|x| x.is_finite());
@@ -218,7 +218,7 @@ impl Ours {
         }
     }
 
-    /// A quantile of figures, interpolated linearly, with the standard error of a bootstrap over them.
+    /// A quantile of numbers, interpolated linearly, with a bootstrap standard error.
     pub fn quantile(figures: &[f64], share: f64) -> Self {
         let quantile = |mut figures: Vec<f64>| {
             figures.sort_by(f64::total_cmp);
@@ -242,7 +242,7 @@ impl Ours {
         }
     }
 
-    /// The figure, with the standard error of a median over seeds, assuming a normal spread; `None` with fewer than two
+    /// The number, with the standard error of a median over seeds under a normal spread; `None` with fewer than two
     /// seeds.
     pub fn median_of(self, figures: &[f64]) -> Self {
         let seeds = figures.len() as u64;
@@ -254,7 +254,7 @@ impl Ours {
         }
     }
 
-    /// No figure, for this reason.
+    /// No number, for this reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             value: None,

@@ -1,4 +1,4 @@
-//! Runs an experiment: its parts in order, with every row on disk as soon as it is measured.
+//! Runs the parts of an experiment in order and writes every row to disk as soon as it is measured.
 
 use jensen::data::{RunDir, remove_files};
 
@@ -9,8 +9,8 @@ use crate::results::{Results, What};
 
 /// Runs the parts in `setup` and returns the final content of `results.json`.
 ///
-/// Parts that are not run are rows without a figure, with a note, also when the run ends early. `say` gets a line
-/// whenever something happened.
+/// Parts that are not run are rows without a number and with a note, also if the run ends early. `say` receives a
+/// line of progress for each event.
 ///
 /// # Errors
 /// See [`Failure`]. Earlier results stay in `results.json`.

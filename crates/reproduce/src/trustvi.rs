@@ -1,9 +1,10 @@
 //! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference
 //! through Stochastic Trust-Region Optimization*, 2017).
 //!
-//! The paper's study set is 183 programs of Stan's example models; ours is the corpus of the repository. Runtimes are
-//! oracle calls until the iterates stay above a threshold: for each pair of methods the worse of their final bounds,
-//! less one nat. Of several runs of a method, the one with the median final bound is used.
+//! The paper uses 183 programs of Stan's example models; this reproduction uses the corpus of the repository.
+//! Runtimes are oracle calls until the iterates stay above a threshold: the threshold for each pair of methods is the
+//! worse of their final bounds minus one nat. Of several runs of a method, the one with the median final bound is
+//! used.
 
 use jensen::Problem;
 use jensen::density::LogDensity;

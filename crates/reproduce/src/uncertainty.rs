@@ -1,4 +1,5 @@
-//! Means and standard deviations of mean-field fits against reference draws, without and with linear response.
+//! Means and standard deviations of mean-field fits, without and with linear response, compared with reference
+//! draws.
 
 use jensen::blackbox::FamilyKind;
 use jensen::math::order::median;
@@ -11,7 +12,7 @@ use crate::corpus::{Entry, Reference, references};
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A fit beside its reference: one entry a scalar.
+/// A fit and its reference: one entry for each scalar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Comparison {
     /// (mean − reference mean) / reference sd.

@@ -5,9 +5,9 @@ use crate::{Record, Snapshot, Status};
 /// The report of one step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The line for the trace; the loop fills in `iteration` and `seconds`.
+    /// The line for the trace. The loop fills in `iteration` and `seconds`.
     pub record: Record,
-    /// Set when the algorithm is finished, well or badly.
+    /// The status of a finished algorithm, successful or not.
     pub status: Option<Status>,
 }
 
@@ -29,11 +29,12 @@ impl Step {
     }
 }
 
-/// An iterative method: `init`, then `step` until a status or the budget ends it, then `output`.
+/// An iterative method: An iterative method: `init`, then `step` until a status or the budget ends
+/// it, then `output`.
 ///
-/// `self` holds settings, the problem and scratch memory. Everything that a later step depends on
-/// belongs to the state, so that storing the state is storing the run; scratch may be reused but
-/// must not influence results. Randomness is derived from the seed in the settings and the iteration
+/// `self` holds settings, the problem and scratch memory. Everything on which a later step depends
+/// belongs to the state, so a stored state is a stored run. Scratch memory may be reused but must
+/// not influence results. Randomness is derived from the seed in the settings and the iteration
 /// number, never from a generator that advances.
 pub trait Algorithm {
     /// Plain data.
@@ -44,12 +45,12 @@ pub trait Algorithm {
     /// The state before the first step.
     ///
     /// # Errors
-    /// A [`Status`] (usually [`Status::Diverged`]) when there is no sensible initial state.
+    /// A [`Status`] (usually [`Status::Diverged`]) if there is no valid initial state.
     fn init(&mut self) -> Result<Self::State, Status>;
 
     /// Performs step number `iteration` (the first is 1).
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step;
 
-    /// The result at `state`; called once, when the run ends for any reason.
+    /// The result at `state`. The loop calls it once, at any end of the run.
     fn output(&mut self, state: &Self::State) -> Self::Output;
 }

@@ -40,13 +40,13 @@ impl std::error::Error for ArchiveError {}
 
 /// State that can be stored and restored to the same bits.
 pub trait Snapshot: Sized {
-    /// Everything that a later step depends on.
+    /// Writes everything on which a later step depends.
     fn save(&self) -> Archive;
 
     /// The inverse of [`save`](Self::save).
     ///
     /// # Errors
-    /// Fails if something is missing or has the wrong type or length.
+    /// Fails if an entry is missing or has the wrong type or length.
     fn restore(archive: &Archive) -> Result<Self, ArchiveError>;
 }
 
@@ -64,7 +64,7 @@ impl Archive {
     /// Stores a tensor.
     ///
     /// # Panics
-    /// Panics if the shape and the number of elements disagree: a caller's bug.
+    /// Panics if the shape and the number of elements disagree, which is a bug in the caller.
     pub fn put_tensor(&mut self, name: &str, shape: Vec<usize>, data: Vec<f64>) {
         assert_eq!(
             shape.iter().product::<usize>(),
@@ -77,7 +77,8 @@ impl Archive {
     /// Stores a counter, flag, word or other JSON value.
     ///
     /// # Panics
-    /// Panics if the value does not serialise to JSON (a map with keys that are not strings): a caller's bug.
+    /// Panics if the value does not serialise to JSON (a map with keys that are not strings), which is a bug
+    /// in the caller.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);
@@ -93,7 +94,7 @@ impl Archive {
         }
     }
 
-    /// The archive that [`nest`](Self::nest) stored under `prefix.`; empty when there is none.
+    /// The archive that [`nest`](Self::nest) stored under `prefix.`; empty if there is none.
     pub fn nested(&self, prefix: &str) -> Archive {
         let inner = |name: &String| {
             name.strip_prefix(prefix)
@@ -117,7 +118,7 @@ impl Archive {
     /// A tensor.
     ///
     /// # Errors
-    /// Fails if there is none of that name.
+    /// Fails if there is no tensor of that name.
     pub fn tensor(&self, name: &str) -> Result<&Tensor, ArchiveError> {
         self.tensors
             .get(name)
@@ -127,7 +128,7 @@ impl Archive {
     /// The elements of a tensor.
     ///
     /// # Errors
-    /// Fails if there is none of that name.
+    /// Fails if there is no tensor of that name.
     pub fn vec(&self, name: &str) -> Result<Vec<f64>, ArchiveError> {
         Ok(self.tensor(name)?.data.clone())
     }
@@ -135,7 +136,7 @@ impl Archive {
     /// The elements of a tensor that must have `len` of them.
     ///
     /// # Errors
-    /// Fails if it is missing or has another number of elements.
+    /// Fails if the tensor is missing or has another number of elements.
     pub fn vec_of(&self, name: &str, len: usize) -> Result<Vec<f64>, ArchiveError> {
         let data = self.vec(name)?;
         if data.len() != len {
@@ -150,7 +151,7 @@ impl Archive {
     /// A counter, flag, word or other JSON value.
     ///
     /// # Errors
-    /// Fails if it is missing or of another type.
+    /// Fails if the value is missing or has another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ArchiveError> {
         let value = self
             .scalars

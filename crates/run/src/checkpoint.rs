@@ -16,13 +16,13 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Key of the JSON header in the safetensors metadata.
 const HEADER_KEY: &str = "jensen";
 
-/// The identity that must be equal for a resumed run to have the bits of an uninterrupted one. Budgets are not part of
-/// it: a larger one is the usual reason to resume.
+/// The identity that must be equal for a resumed run to have the bits of an uninterrupted one. It excludes budgets,
+/// because a larger budget is the usual reason to resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Name of the algorithm.
     pub algorithm: String,
-    /// Its settings, all that influence results.
+    /// All settings that influence results.
     pub settings: Value,
     /// The run's seed.
     pub seed: u64,
@@ -34,7 +34,7 @@ pub struct Identity {
     pub simd: String,
 }
 
-/// The position of the counter-based random streams: they are keyed by (seed, purpose, iteration, lane), so the last
+/// The position of the counter-based random streams. Their keys are (seed, purpose, iteration, lane), so the last
 /// finished iteration determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RngPosition {
@@ -70,14 +70,14 @@ struct Header {
     digest: String,
 }
 
-/// One field in which a checkpoint and the present run differ.
+/// One field in which a checkpoint and the current run differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Name of the field.
     pub field: &'static str,
     /// The value in the checkpoint.
     pub stored: String,
-    /// The value of the present run.
+    /// The value of the current run.
     pub present: String,
 }
 
@@ -91,14 +91,14 @@ impl fmt::Display for Difference {
 /// The reason why a checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointError {
-    /// The bytes are not a whole, unchanged checkpoint.
+    /// The bytes are not a complete and unchanged checkpoint.
     Corrupt(String),
-    /// Another version of the layout.
+    /// The layout has another version.
     Format {
         /// The version found.
         found: u32,
     },
-    /// The run is not the one that was stored.
+    /// The stored run is a different one.
     Mismatch(Vec<Difference>),
 }
 
@@ -172,7 +172,7 @@ fn digest(header: &Header, archive: &Archive) -> String {
 }
 
 impl Identity {
-    /// For the result of an algorithm, from which no run continues: nothing else has to match.
+    /// The identity of a result from which no run continues, so that nothing else has to match.
     pub fn of_result(algorithm: &str) -> Self {
         Self {
             algorithm: algorithm.to_owned(),
@@ -286,7 +286,7 @@ impl Checkpoint {
         })
     }
 
-    /// How this checkpoint differs from a run of `identity` by this version of the crate.
+    /// The differences between this checkpoint and a run of `identity` by this version of the crate.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;
@@ -330,11 +330,11 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Accepts this checkpoint for a run of `identity`. With `force`, differences are returned instead of rejected; the
-    /// caller reports them to the user.
+    /// Accepts this checkpoint for a run of `identity`. With `force` it returns the differences instead of failing, and
+    /// the caller reports them to the user.
     ///
     /// # Errors
-    /// [`CheckpointError::Mismatch`] when anything differs and `force` is false.
+    /// [`CheckpointError::Mismatch`] if anything differs and `force` is false.
     pub fn accept(
         &self,
         identity: &Identity,

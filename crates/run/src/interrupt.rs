@@ -1,16 +1,17 @@
-//! Stopping in the middle of a step.
+//! Interrupts within a step.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::Clock;
 
-/// Tells code within a step that the step is no longer wanted: the caller has cancelled the run, or its time is up.
+/// Reports to code within a step that the step is no longer wanted, because the caller has cancelled the run or its
+/// time is up.
 ///
 /// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work, and from then on returns
 /// any result, quickly: [`run_interruptibly`](crate::run_interruptibly) discards the step and returns to the previous
-/// state, so that neither results nor resumed runs depend on where a step was stopped.
+/// state, so neither results nor resumed runs depend on the point at which a step stopped.
 ///
-/// The output of such a run contains only results that take little time: long computations check
+/// The output of such a run contains only results that take little time. Long computations check
 /// [`is_late`](Self::is_late) between their parts, and omit the rest.
 pub struct Interrupt<'a> {
     cancel: Option<&'a AtomicBool>,
@@ -35,7 +36,7 @@ pub struct Interrupt<'a> {
 const OUTPUT: f64 = 0.2;
 
 impl<'a> Interrupt<'a> {
-    /// One with a flag and a time limit.
+    /// An interrupt with a flag and a time limit.
     pub fn new(cancel: Option<&'a AtomicBool>, clock: &'a dyn Clock) -> Self {
         Self {
             cancel,
@@ -50,7 +51,7 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// One that leaves steps whole, as short ones are.
+    /// An interrupt that never stops a step, for short steps.
     pub fn between_steps(self) -> Self {
         Self {
             within_steps: false,
@@ -58,7 +59,7 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// Whether the present step is in vain. Once it is, it stays so until the step has ended.
+    /// Whether the current step will be discarded. Once true, it stays true until the step has ended.
     pub fn is_over(&self) -> bool {
         if !self.armed.load(Ordering::Relaxed) {
             return false;
@@ -70,7 +71,8 @@ impl<'a> Interrupt<'a> {
         over
     }
 
-    /// Whether the run was ended from outside and its output is being made, or its time is up or it was cancelled since.
+    /// Whether the caller should compute its output quickly: an interrupt ended the run, the time is up, or the user
+    /// cancelled the output.
     pub fn is_hurried(&self) -> bool {
         let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
         if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {
@@ -79,7 +81,7 @@ impl<'a> Interrupt<'a> {
         hurried()
     }
 
-    /// Whether the output of a run that was ended from outside has used up its time.
+    /// Whether the output of an interrupted run has used up its time.
     pub fn is_late(&self) -> bool {
         let late = self.is_hurried()
             && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed));

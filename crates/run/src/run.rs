@@ -9,7 +9,7 @@ use crate::{
     Progress, Snapshot, Status,
 };
 
-/// How much a run may use.
+/// The budget of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     /// Largest number of iterations, including those before a resume.
@@ -17,12 +17,12 @@ pub struct Budget {
     /// Largest number of wall-clock seconds, including those before a resume; checked between iterations, and within
     /// them if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
-    /// Seconds of these that are spent when the run begins.
+    /// Seconds of the limit that are spent before the run begins.
     pub spent: f64,
 }
 
 impl Budget {
-    /// A budget of iterations alone.
+    /// A budget of iterations only.
     pub fn iterations(max_iterations: u64) -> Self {
         Self {
             max_iterations,
@@ -36,15 +36,15 @@ impl Budget {
         self.left().is_some_and(|left| left <= 0.0)
     }
 
-    /// Seconds that are left then, if they are limited.
+    /// Seconds left when the run begins, if they are limited.
     pub fn left(&self) -> Option<f64> {
         self.max_seconds.map(|limit| limit - self.spent)
     }
 }
 
-/// Tells wall-clock time to the components of a run.
+/// A wall clock for the components of a run.
 pub trait Clock: Sync {
-    /// Seconds since an arbitrary fixed moment; never decreasing.
+    /// Seconds since an arbitrary fixed moment. They never decrease.
     fn seconds(&self) -> f64;
 }
 
@@ -68,10 +68,10 @@ impl std::error::Error for StoreError {}
 
 /// Keeps checkpoints.
 pub trait Store {
-    /// Replaces the stored checkpoint, all or nothing.
+    /// Replaces the stored checkpoint atomically.
     ///
     /// # Errors
-    /// Fails if that failed; the run continues, and the observer is informed.
+    /// The checkpoint cannot be stored. The run continues and informs the observer.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -88,22 +88,21 @@ const COPYING: f64 = 0.01;
 
 /// The environment of a run.
 pub struct Control<'a> {
-    /// How much it may use.
+    /// The budget of the run.
     pub budget: Budget,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// Set from elsewhere (Ctrl-C) to stop with a checkpoint, after the present iteration or within it.
+    /// Set by another thread (Ctrl-C) to stop with a checkpoint, after the current iteration or within it.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a cancelled run makes its output beside its checkpoint, which may take long.
+    /// Whether a cancelled run also computes its output, which may take long, besides its checkpoint.
     pub partial: bool,
     /// Watches the run.
     pub observer: &'a mut dyn Observer,
     /// The destination of checkpoints, if any.
     pub store: Option<&'a mut dyn Store>,
-    /// Seconds between checkpoints; 0 checkpoints after every iteration. One is always written when
-    /// the run ends.
+    /// Seconds between checkpoints; 0 checkpoints after every iteration. The end of the run always writes one.
     pub checkpoint_seconds: f64,
-    /// The stored run to go on with.
+    /// The stored run to resume.
     pub resume: Option<Checkpoint>,
     /// Resume although something differs.
     pub force_resume: bool,
@@ -126,7 +125,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// How a run came out.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
     /// The result of the algorithm; absent if it could not start, or was cancelled without [partial](Control::partial)
@@ -162,12 +161,12 @@ impl std::error::Error for RunError {}
 
 /// Runs an algorithm until it stops, a budget is used up or the caller interrupts.
 ///
-/// The order of one iteration is: step, record, progress, checkpoint if due. For any end of the run, a last checkpoint
-/// is written before the output is made. Interruption and budgets are checked before each step, so resuming a finished
-/// run takes no further step.
+/// The order of one iteration is: step, record, progress, checkpoint if due. At any end of the run, the loop writes a
+/// last checkpoint before it computes the output. The loop checks interruption and budgets before each step, so a
+/// resumed finished run takes no further step.
 ///
 /// # Errors
-/// Only when resuming: the checkpoint belongs to another run, or its state does not fit.
+/// Only on a resume: the checkpoint belongs to another run, or its state does not fit.
 pub fn run<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,
@@ -230,10 +229,10 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// The same for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock: an interrupted
-/// step counts as not begun.
+/// As [`run`], for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock. An
+/// interrupted step has no effect.
 ///
-/// This takes a copy of the state before each step, or before some steps if copies cost time: other steps are
+/// This copies the state before each step, or only before some steps if copies take time. Steps without a copy are
 /// completed.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Evidence {
     /// The rule and its observation, in words.
     pub rule: String,
-    /// The improvement that is estimated to remain, in nats, where the rule estimates one.
+    /// The estimated remaining improvement in nats, if the rule estimates one.
     pub remaining: Option<f64>,
     /// Standard error of `remaining`.
     pub standard_error: Option<f64>,
@@ -23,7 +23,7 @@ pub enum Limit {
     Iterations(u64),
     /// Wall-clock seconds.
     Seconds(f64),
-    /// Draws per evaluation, as allowed by the settings.
+    /// The largest number of draws per evaluation in the settings.
     Draws(u64),
 }
 
@@ -37,7 +37,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How a fit ended. Only [`Status::Converged`] is a success; every other value gives advice.
+/// How a fit ended. The end of a run. Only [`Status::Converged`] is a success, and every other
+/// value gives advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
@@ -46,7 +47,7 @@ pub enum Status {
         /// The rule and its numbers.
         evidence: Evidence,
     },
-    /// A budget ran out first.
+    /// A budget was used up first.
     BudgetReached {
         /// Which one.
         limit: Limit,

@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::Status;
 
-/// One line of a trace; in JSON the method's `fields` are beside the fixed ones. Numbers that are not finite are
-/// written as `null`.
+/// One line of a trace; in JSON the method's `fields` are on the same level as the fixed ones. Numbers that are not
+/// finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The step, from 1.
     pub iteration: u64,
-    /// Wall-clock seconds since the run began, earlier sessions of a resumed run included.
+    /// Wall-clock seconds since the run began, including earlier sessions of a resumed run.
     pub seconds: f64,
-    /// Estimate of the evidence lower bound in nats, when this step made one.
+    /// Estimate of the evidence lower bound in nats, if this step computed one.
     pub elbo: Option<f64>,
     /// Its Monte-Carlo standard error.
     pub elbo_se: Option<f64>,
@@ -81,7 +81,7 @@ pub struct Progress<'a> {
 
 /// Watches a run. Every method has a default that does nothing.
 pub trait Observer {
-    /// Takes one trace line; called once an iteration, in order.
+    /// Receives one trace line. The loop calls it once per iteration, in order.
     fn record(&mut self, record: &Record) {
         let _ = record;
     }

@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-/// The sum of parts over a binary tree: neighbours in pairs, then pairs of pairs, for any kind of part. Bits depend
-/// only on the parts and their order, not on which worker adds them, which a reduction among workers does not
-/// guarantee.
+/// The sum of parts of any kind over a binary tree: neighbours in pairs, then pairs of pairs. Bits depend only on
+/// the parts and their order, and not on the adding worker. A reduction among workers does not guarantee that.
 pub fn tree_sum<T: Default + Send>(
     mut parts: Vec<T>,
     plus: impl Fn(T, T) -> T + Sync,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A reason not to trust a result, and advice.
+/// A reason not to trust a result, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The observation, in one sentence without its full stop.
@@ -40,7 +40,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Whether a result is trusted: it is if there is no reason against it.
+/// The verdict on a result, which is trusted if there is no reason against it.
 ///
 /// ```
 /// use jensen_run::{Reason, Verdict};
@@ -58,7 +58,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// No reason against the result yet.
+    /// A verdict without reasons against the result.
     pub fn new() -> Self {
         Self::default()
     }
@@ -68,7 +68,7 @@ impl Verdict {
         self.reasons.push(reason);
     }
 
-    /// Adds everything that another verdict holds against it.
+    /// Adds the reasons of another verdict.
     pub fn extend(&mut self, other: Self) {
         self.reasons.extend(other.reasons);
     }

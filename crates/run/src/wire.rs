@@ -1,4 +1,4 @@
-//! Arrays as bytes: each with its length before it, little-endian.
+//! Arrays as little-endian bytes, each preceded by its length.
 
 /// Writes arrays into memory of the right size.
 pub struct Writer<'a> {
@@ -7,7 +7,7 @@ pub struct Writer<'a> {
     written: usize,
 }
 
-/// How many bytes `write` makes.
+/// The number of bytes that `write` produces.
 pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     let mut writer = Writer {
         memory: None,
@@ -72,7 +72,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads them back in the same order.
+/// Reads arrays back in the same order.
 pub struct Reader<'a>(&'a [u8]);
 
 /// The error for bytes that end too early.
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
     /// Text.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn text(&mut self) -> Result<String, String> {
         let bytes = self.array::<1>()?.as_flattened();
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     /// This number of 64-bit integers.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let read: Vec<u64> = self
             .array()?
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     /// Whole numbers of 32 bits.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
     /// Numbers in single precision.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -139,10 +139,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Numbers in single precision, as their bytes lie there.
+    /// The bytes of an array in single precision.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
         self.array()
     }
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     /// Numbers.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     /// So many numbers.
     ///
     /// # Errors
-    /// There is no such array.
+    /// The bytes do not contain such an array.
     pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
         self.reals()?.try_into().map_err(|_| CUT.to_owned())
     }

@@ -9,7 +9,7 @@ use crate::source::{SourceFile, Span};
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The program runs; the author may have meant something else.
+    /// The program runs, but the author may have intended something else.
     Warning,
     /// The program does not run.
     Error,
@@ -130,13 +130,13 @@ impl Diagnostic {
         }
     }
 
-    /// With a text at the caret.
+    /// The diagnostic with a text at the caret.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// With another location.
+    /// The diagnostic with another location.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,
@@ -176,8 +176,8 @@ impl fmt::Display for Diagnostic {
 /// Largest number of diagnostics shown in full; the others are counted.
 const SHOWN: usize = 50;
 
-/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, only the
-/// number of further diagnostics is shown.
+/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty
+/// diagnostics, the text gives only the number of the others.
 ///
 /// With `colour`, the text has ANSI escape sequences. Tabs and control characters of the source are shown as the
 /// renderer replaces them; the text never contains a raw escape from the source.

@@ -1,4 +1,4 @@
-//! The reported values of draws, many at a time: over the graph if the program has one, otherwise one by one.
+//! The reported values of draws: computed in batches over the graph if the program has one, otherwise one by one.
 
 use std::sync::OnceLock;
 
@@ -25,8 +25,8 @@ use crate::value::sized::Sized;
 /// Numbers of all draws that are computed together, at the most.
 const TOGETHER: usize = 1 << 20;
 
-/// A program with its data as the source of reported values. Draws that the graph rejects, or for which it has no
-/// finite value, are left to the interpreter, which finds the reason.
+/// A program with its data as the source of reported values. The interpreter handles draws that the graph rejects or
+/// for which it has no finite value, and finds the reason.
 pub struct Outputs {
     bound: BoundModel,
     simd: Simd,
@@ -59,7 +59,7 @@ impl Outputs {
         &self.bound
     }
 
-    /// The same with only those of the reported variables that are wanted.
+    /// The outputs restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();
@@ -68,8 +68,8 @@ impl Outputs {
         Self::new(bound, self.simd)
     }
 
-    /// The values at each draw, as for [`Posterior::constrain_all`], by the graph alone: `None` if the interpreter is
-    /// needed.
+    /// The values at each draw, as for [`Posterior::constrain_all`], computed only by the graph: `None` if the
+    /// interpreter is needed.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {

@@ -1,7 +1,7 @@
 //! The typed program: the output of the checker, and the input of the interpreter and of lowering.
 //!
-//! A [`Program`] is only built from source without errors, so every rule of the language holds in it and evaluators
-//! need not test them again:
+//! The checker builds a [`Program`] only from source without errors, so every rule of the language holds in it, and
+//! evaluators need not test the rules again:
 //!
 //! * every name is resolved ([`VarId`], [`FunId`], [`BuiltinId`]), every expression has its type and [`Level`];
 //! * implicit conversions are explicit [`ExprKind::Promote`] nodes. Arguments of a call have exactly the types of one
@@ -11,7 +11,7 @@
 //! * `int` expressions never depend on parameters, and neither do sizes of declarations outside functions and local
 //!   blocks.
 //!
-//! Properties that depend on the data (sizes, index bounds, constraint violations) are checked by the evaluators.
+//! The evaluators check properties that depend on the data: sizes, index bounds and constraint violations.
 
 mod dimensions;
 mod locals;
@@ -85,7 +85,7 @@ pub struct Expr {
     pub ty: Type,
     /// Whether its value can depend on parameters.
     pub level: Level,
-    /// Where it stands. A node the checker inserted has the span of its operand.
+    /// Where it stands. A node that the checker inserted has the span of its operand.
     pub span: Span,
 }
 
@@ -280,7 +280,7 @@ pub enum StmtKind {
     Assign(Assign),
     /// `target += e`: the sum of all elements of `e` is added to the log density.
     TargetPlus(Expr),
-    /// `jacobian += e`: as `target +=`, but only counted when the Jacobian of the transforms is.
+    /// `jacobian += e`: as `target +=`, but included only if the log density includes the Jacobian of the transforms.
     JacobianPlus(Expr),
     /// `x ~ f(…)`
     Tilde(Tilde),
@@ -416,7 +416,7 @@ impl SizedType {
 /// Constraint of a declaration. Bounds are scalars, or containers of the shape of the constrained value; they are of
 /// type `int` for an `int` variable and have real elements otherwise.
 ///
-/// The [`SizedType`] beside it states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
+/// The [`SizedType`] of the same variable states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
 /// `cov_matrix[K]` is `Matrix(K, K)`, `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {
@@ -458,8 +458,8 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// An assignment. The right side and its target have the same type; in `part op= rhs` it is the operands of `op`
-/// that do, as in [`ExprKind::Binary`], and the result has the type of the part.
+/// An assignment. The right side and its target have the same type. In `part op= rhs` the operands of `op` have one
+/// type, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     /// The target of the value.
@@ -635,8 +635,8 @@ impl Program {
         }
     }
 
-    /// Whether data of this declaration are the length of a variable of the data block with a given name: the rows of a
-    /// table, if that variable is one of its columns.
+    /// Whether this declaration is the length of a variable of the data block with a given name, such as the number of
+    /// rows of a table with that column.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

@@ -22,9 +22,9 @@ use jensen_density::Scale;
 /// A bound, offset or multiplier: one number for all elements or one for each, in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// The same for every element.
+    /// One number for all elements.
     All(f64),
-    /// One for each element of the variable.
+    /// One number for each element of the variable.
     Each(Vec<f64>),
 }
 
@@ -116,7 +116,7 @@ impl Transform {
     }
 
     /// The relation of coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements,
-    /// to the reported value. A simplex and correlations have no coordinates of single values.
+    /// to the reported value. The coordinates of a simplex or of correlations correspond to no single value.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -138,7 +138,7 @@ impl Transform {
     /// the log absolute Jacobian determinant.
     ///
     /// # Panics
-    /// Panics if `z` does not have [`Transform::coordinates`] elements: a caller's bug.
+    /// Panics if `z` does not have [`Transform::coordinates`] elements, which is a bug in the caller.
     pub fn constrain(&self, z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
         assert_eq!(z.len(), self.coordinates(rows, cols), "coordinates");
         let mut each = |f: &dyn Fn(usize, f64) -> (f64, f64)| {
@@ -182,7 +182,7 @@ impl Transform {
     /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
     ///
     /// # Errors
-    /// Fails if `x` violates the constraint; the text says how. `out` is then unchanged.
+    /// Fails if `x` violates the constraint. The message states the violation. `out` is then unchanged.
     pub fn unconstrain(
         &self,
         x: &[f64],
@@ -216,10 +216,10 @@ impl Transform {
         Ok(())
     }
 
-    /// Whether the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
+    /// Checks that the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
     ///
     /// # Errors
-    /// Fails if it does not.
+    /// Fails if the value violates the constraint.
     pub fn check(&self, x: &[f64], rows: usize, cols: usize) -> Result<(), Violation> {
         checks::check(self, x, rows, cols)
     }
@@ -247,10 +247,10 @@ impl Transform {
     }
 }
 
-/// How a value violates its constraint.
+/// The violation of a constraint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The offending element in storage order, if it is one element.
+    /// The index of the offending element in storage order, if there is only one.
     pub element: Option<usize>,
     /// What is expected: `at least 0`, `a simplex, whose elements sum to 1`.
     pub expected: String,
@@ -258,7 +258,7 @@ pub struct Violation {
     pub found: String,
 }
 
-/// Whether position `i` in the rows of a lower triangle with this number of columns is on the diagonal.
+/// Whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

@@ -37,7 +37,7 @@ pub trait Real:
             (one + self.exp()).ln()
         }
     }
-    /// Log density of N(mean, (eˢ)²) at `self`, constants kept.
+    /// Log density of N(mean, (eˢ)²) at `self`, with all constants.
     fn normal_log_scale(self, mean: Self, log_sd: Self) -> Self {
         let standard = (self - mean) * (-log_sd).exp();
         Self::constant(-jensen_math::constants::HALF_LOG_TWO_PI)

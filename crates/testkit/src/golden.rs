@@ -1,4 +1,4 @@
-//! Texts stored in files beside the tests, so that their changes are reviewed.
+//! Golden texts, stored in files beside the tests, so that changes are reviewed.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 /// difference before you commit it.
 ///
 /// # Panics
-/// Panics if the texts differ, with the first line that does, or the file cannot be read or written.
+/// Panics if the texts differ, with the first differing line, or the file cannot be read or written.
 pub fn golden(folder: &str, name: &str, text: &str) {
     let path = Path::new(folder).join("tests/golden").join(name);
     if std::env::var_os("JENSEN_GOLDEN").is_some_and(|what| what == "update") {

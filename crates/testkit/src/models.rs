@@ -6,8 +6,8 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 use crate::{Real, ScalarModel};
 
-/// N(mean, precision⁻¹), with an optional added constant: every Gaussian family's best bound is
-/// known in closed form.
+/// N(mean, precision⁻¹), with an optional added constant. The best bound of every Gaussian family is known in closed
+/// form.
 #[derive(Clone, Debug)]
 pub struct CorrelatedGaussian {
     mean: Vec<f64>,

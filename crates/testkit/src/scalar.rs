@@ -1,4 +1,4 @@
-//! A batched density from generic scalar code: slow, exact, and short to write.
+//! A batched density from generic scalar code, which is slow, exact, and short to write.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 

@@ -1,4 +1,4 @@
-//! A density's derivatives and its lane independence, at random points.
+//! Tests the derivatives and the lane independence of a density at random points.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl Default for StressSettings {
     }
 }
 
-/// A point at which something is wrong.
+/// A failing point.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The unconstrained point.

@@ -1,8 +1,8 @@
-//! Time that passes by being looked at.
+//! A clock that advances with each reading.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A clock that tells `step` more seconds each time it is read.
+/// A clock that adds `step` seconds at each reading.
 pub fn ticking(step: f64) -> impl Fn() -> f64 + Sync {
     let ticks = AtomicU64::new(0);
     move || step * (1 + ticks.fetch_add(1, Ordering::Relaxed)) as f64

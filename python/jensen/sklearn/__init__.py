@@ -1,12 +1,12 @@
-"""Estimators of scikit-learn over the library: topics, Gaussian processes, linear models, mixtures, auto-encoders.
+"""Estimators with the interface of scikit-learn: topics, Gaussian processes, linear models, mixtures, auto-encoders.
 
 >>> from jensen.sklearn import LatentDirichletAllocation
 >>> topics = LatentDirichletAllocation(20, random_state=0).fit(counts)
 >>> topics.trusted_, topics.transform(counts)
 
-Each is fitted by the study that the command runs, with its verdict: ``trusted_``, ``verdict_``, everything of
-``fit.json`` in ``info_``, and a ``TrustWarning`` where a fit is not to be trusted. The same seed gives the same bits
-on any number of threads.
+Each estimator runs the fit job of the command and has its verdict in ``trusted_`` and ``verdict_``, and the contents of
+``fit.json`` in ``info_``. A fit that is not trusted issues a ``TrustWarning``. The same seed gives the same bits on any
+number of threads.
 """
 
 from __future__ import annotations

@@ -24,15 +24,15 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     n_components : int
         Number of latent values.
     hidden : sequence of int
-        Units of the hidden layers, from the data to the latent values; the decoder has them in reverse. Without any,
-        both networks are linear.
+        Units of the hidden layers, from the data to the latent values; the decoder has them in reverse. Without hidden
+        layers, both networks are linear.
     activation : str
-        What hidden layers apply: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
+        Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
     decoder : str
         Distribution of the data: ``"gaussian=free"``, ``"gaussian=bounded"`` (means in (0, 1)), ``"bernoulli"``
         (values from 0 to 1) or ``"categorical=K"`` (groups of K indicators).
     standardise : bool
-        Whether a decoder whose means are free sees standardised columns; results are in the units of X either way.
+        Whether to standardise the columns for a decoder with free means. Results are always in the units of X.
     max_iter : float
         Passes over the data.
     batch_size : int
@@ -40,32 +40,32 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     optimizer : {"adagrad", "adam", "sgd"}
         Optimiser.
     learning_rate : float, optional
-        Its step size; 0.02, 0.001 and 0.0001 unless given.
+        Step size of the optimiser. The defaults are 0.02, 0.001 and 0.0001.
     samples : int
-        Draws of the latent values a row.
+        Draws of the latent values per row.
     temper : str, optional
         ``"anneal=PASSES"`` or ``"anneal=PASSES:FROM"``: the temperature of the likelihood falls to 1.
     warm_up : float, optional
         Passes during which the weight of the divergence rises from 0 to 1.
     validation_fraction : float, optional
-        Share of the rows set apart; ``info_["validation_bound"]`` is the bound on them.
+        Share of the rows reserved for validation. ``info_["validation_bound"]`` is their bound.
     n_iter_no_change : int, optional
-        Ends after so many validations without a better bound, and keeps the best weights.
+        Number of validations without a better bound after which training ends and keeps the best weights.
     max_seconds : float, optional
-        Stops the fit, which is then not trusted.
+        Time limit, after which the fit stops and is not trusted.
     random_state : int, RandomState or None
         Seed; None draws one from NumPy's generator.
     threads : int, optional
-        All of the machine unless given. Results do not depend on it.
+        Number of threads. The default is all threads of the machine. Results do not depend on it.
 
     Attributes
     ----------
     bound_ : float
-        Lower bound on the log density of a row, in nats, over the rows to learn from.
+        Lower bound on the log density of a row, in nats, over the training rows.
     n_iter_ : int
-        Passes made, rounded up.
+        Number of passes, rounded up.
     trusted_, verdict_, info_
-        What the fit is worth, and ``fit.json``.
+        The verdict on the fit, and the contents of ``fit.json``.
     """
 
     n_components: int = field(default=20, kw_only=False)
@@ -117,7 +117,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         return self
 
     def transform(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Means of the latent values of the rows of X, and their standard deviations if asked for."""
+        """Means of the latent values of the rows of X, and optionally their standard deviations."""
         means, deviations = _jensen.encode(*self._rows(X), self.threads)
         return (means, deviations) if return_std else means
 
@@ -128,7 +128,8 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         return _jensen.decode(self._weights, latent, self.threads)
 
     def sample(self, n_samples: int = 1, *, means: bool = False, random_state: Any = None) -> Array:
-        """Draws of rows; with ``means`` their means given drawn latent values. The seed is the fit's unless given."""
+        """Draws of rows, or with ``means`` their means given drawn latent values. The default seed is that of the
+        fit."""
         check_is_fitted(self)
         at_least_one("n_samples", n_samples)
         seed = self._seed if random_state is None else seed_of(random_state)

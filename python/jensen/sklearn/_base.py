@@ -1,4 +1,4 @@
-"""What all estimators share.
+"""The parts that all estimators share.
 
 An estimator is a data class: its fields are its parameters, each with its default, and ``__init__``, ``get_params`` and
 ``clone`` follow from them. Attributes of a fit are made by ``fit``.
@@ -26,7 +26,7 @@ __all__ = ["Array", "Judged", "Scored", "at_least_one", "encode", "matrix", "num
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Judged(BaseEstimator):
-    """An estimator whose fits are judged."""
+    """An estimator whose fits have a verdict."""
 
     random_state: Any = None
     threads: int | None = None

@@ -1,4 +1,4 @@
-"""Hidden Markov chains."""
+"""Hidden Markov models."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ._points import Points, covariances, shape_of
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HiddenMarkov(DensityMixin, Points):
-    """A hidden Markov model with Gaussian emissions: the rows of X are steps of one sequence, or with ``lengths`` of
-    several, one after the other.
+    """A hidden Markov model with Gaussian emissions. The rows of X are the steps of one sequence or, with ``lengths``,
+    of several sequences one after the other.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class HiddenMarkov(DensityMixin, Points):
     covariance_type : {"full", "diag"}
         Shape of the emissions' covariance matrices.
     standardise : bool
-        Whether states see standardised columns; results are in the units of X either way.
+        Whether to standardise the columns. Results are always in the units of X.
     concentration : float, optional
-        Dirichlet parameter of the first state and of every row of transitions; 1 unless given.
+        Dirichlet parameter of the first state and of every row of transitions. The default is 1.
     n_init, temper, max_iter, tol, random_state, threads
         As for ``BayesianGaussianMixture``.
 
@@ -36,7 +36,7 @@ class HiddenMarkov(DensityMixin, Points):
     startprob_, transmat_ : array
         Expected probabilities of the first state and of transitions.
     means_, covariances_ : array
-        Of the emissions: expected means, and inverses of expected precisions.
+        Expected means of the emissions, and inverses of their expected precisions.
     lower_bound_, converged_, n_iter_, trusted_, verdict_, info_
         As for ``BayesianGaussianMixture``.
     """
@@ -75,12 +75,12 @@ class HiddenMarkov(DensityMixin, Points):
         return self._marginals(X, lengths)[0]
 
     def predict(self, X: Any, lengths: Any = None) -> npt.NDArray[np.int64]:
-        """The most probable state of every step by itself."""
+        """The marginally most probable state of every step."""
         states: npt.NDArray[np.int64] = self.predict_proba(X, lengths).argmax(axis=1)
         return states
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """A lower bound of the log predictive density of the sequences, in nats a step."""
+        """A lower bound of the log predictive density of the sequences, in nats per step."""
         bounds = self._marginals(X, lengths)[1]
         return float(bounds.sum() / len(X))
 

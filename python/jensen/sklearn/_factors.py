@@ -15,7 +15,7 @@ from ._points import Points
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Points):
-    """Binary factors: every row is a sum of those that are on, and noise. ``jensen factors fit``.
+    """Binary factors, as in ``jensen factors fit``. Every row is the sum of the factors that are on, plus noise.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     noise_variance : float
         Variance of the noise in every column.
     factor_variance : float, optional
-        Prior variance of the factors' elements; the mean square of X unless given.
+        Prior variance of the factors' elements. The default is the mean square of X.
     activation : float
-        Prior probability of a factor to be on.
+        Prior probability that a factor is on.
     n_init, temper, max_iter, tol, random_state, threads
-        As for ``BayesianGaussianMixture``; starts are 5 unless given, and 1 is enough with a temperature policy.
+        As for ``BayesianGaussianMixture``; the default is 5 starts, and 1 suffices with a temperature policy.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def transform(self, X: Any) -> Array:
-        """Probabilities of the factors to be on, a row a row of X."""
+        """Probabilities that the factors are on, one row per row of X."""
         return self._explain(X)[0]
 
     def inverse_transform(self, X: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Kernels as objects: another way to write the command's specifications."""
+"""Kernels as objects, an alternative to the command's specifications."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class Kernel:
-    """A prior of a Gaussian process; ``str`` gives the specification that ``jensen latent fit --prior`` takes.
+    """A prior of a Gaussian process; ``str`` gives its specification for ``jensen latent fit --prior``.
 
     Sums and products of kernels are kernels.
     """
@@ -69,8 +69,9 @@ def RBF(
 ) -> Kernel:
     """variance · exp(−½ (distance / lengthscale)²).
 
-    Numbers are where learning starts, or with ``fixed`` stay as they are. ``ard`` gives each column its own
-    lengthscale; ``on`` names columns, ``x1``, ``x2``, … where the data have no names. So for the other kernels.
+    Numbers are starting values, or fixed values with ``fixed``. ``ard`` gives each column its own lengthscale. ``on``
+    names columns, which are called ``x1``, ``x2``, … if the data have no names. The other kernels have the same
+    arguments.
     """
     return _process("rbf", lengthscale, variance, ard, on, fixed)
 
@@ -97,5 +98,5 @@ def Linear(*, variance: float | None = None, on: Sequence[str] | None = None, fi
 
 
 def Constant(*, variance: float | None = None, fixed: bool = False) -> Kernel:
-    """The same variance everywhere: an unknown level."""
+    """A constant covariance, which represents an unknown level."""
     return _process("constant", None, variance, False, None, fixed)

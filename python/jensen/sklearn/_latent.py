@@ -1,4 +1,5 @@
-"""What latent Gaussian models share: a fit to the columns of a matrix, and predictions from it, by kind of response."""
+"""The common part of latent Gaussian models: a fit to the columns of a matrix and predictions from it, by kind of
+response."""
 
 from __future__ import annotations
 
@@ -137,7 +138,7 @@ class Classes(ClassifierMixin, LatentGaussian):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, a column each, averaged over the posterior."""
+        """Probabilities of the classes, one column each, averaged over the posterior."""
         means = self._predict(X)[2]
         # Of two classes there is the probability of the second.
         return np.column_stack([1.0 - means[:, 0], means[:, 0]]) if means.shape[1] == 1 else means

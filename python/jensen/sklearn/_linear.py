@@ -31,7 +31,7 @@ class _Linear(LatentGaussian):
         return prior
 
     def _read(self, info: dict[str, Any]) -> None:
-        """The effects: a row a predictor, of which a regression has one."""
+        """The effects, one row per predictor. A regression has one predictor."""
         rows = {row["name"]: (row["mean"], row["sd"]) for row in info["parameters"]}
         several = max(len(getattr(self, "classes_", ())) - 1, 1)
         ends = [f".{k + 1}" for k in range(several)] if several > 1 else [""]
@@ -56,17 +56,17 @@ class BayesianLinear(RegressorMixin, _Linear):
     ----------
     prior_variance : float, optional
         Prior variance of the effect of one standard deviation of a column (of the coefficients themselves with
-        ``standardise=False``), which has mean 0; unless given it is integrated over.
+        ``standardise=False``), which has mean 0. By default the fit integrates over it.
     noise_variance : float, optional
-        Variance of the noise; integrated over unless given.
+        Variance of the noise. By default the fit integrates over it.
     fit_intercept : bool
-        Add an intercept.
+        Whether to add an intercept.
     intercept_variance : float, optional
-        Its prior variance; a thousand times the variance of y unless given.
+        Prior variance of the intercept. The default is a thousand times the variance of y.
     standardise : bool
-        Fit y and the columns in standard deviations from their means; what is reported is in their own units.
+        Whether to fit y and the columns in standard deviations from their means. Results are in the original units.
     hyperparameters : {"integrate", "point"}
-        Integrate over variances that are not given, or maximise the marginal likelihood over them.
+        Whether to integrate over variances without a given value, or to maximise the marginal likelihood over them.
     bound, max_iter, random_state, threads
         As for ``GaussianProcessClassifier``.
 
@@ -75,11 +75,11 @@ class BayesianLinear(RegressorMixin, _Linear):
     coef_, coef_std_ : array of shape (n_features,)
         Posterior means and standard deviations of the coefficients.
     intercept_, intercept_std_ : float
-        Those of the intercept.
+        Posterior mean and standard deviation of the intercept.
     log_marginal_likelihood_value_ : float
         The log marginal likelihood at these variances, in nats.
     hyperparameters_, trusted_, verdict_, info_
-        The variances; what the fit is worth, and ``fit.json``.
+        The variances, the verdict on the fit, and the contents of ``fit.json``.
     """
 
     noise_variance: float | None = None
@@ -93,8 +93,8 @@ class BayesianLinear(RegressorMixin, _Linear):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Posterior means at the rows of X; with ``return_std`` also standard deviations of a new observation, noise
-        included, as of scikit-learn's ``BayesianRidge``."""
+        """Posterior means at the rows of X; with ``return_std`` also standard deviations of a new observation,
+        including noise, as in scikit-learn's ``BayesianRidge``."""
         mean, variance, _ = self._predict(X)
         if not return_std:
             return mean[:, 0]
@@ -105,19 +105,19 @@ class BayesianLinear(RegressorMixin, _Linear):
 class BayesianLogistic(Classes, _Linear):
     """Logistic or probit regression with normal priors; multinomial with more than two classes.
 
-    ``coef_`` and its standard deviations have a row for two classes, and for more one for each class but the last,
-    against which their log odds are.
+    ``coef_`` and its standard deviations have one row for two classes, and otherwise one row for each class but the
+    last. The log odds are relative to the last class.
 
     Parameters
     ----------
     prior_variance : float or None
-        Prior variance of the effect of one standard deviation of a column; None integrates over it. 1 is what ``C=1`` of
-        scikit-learn's ``LogisticRegression`` means for standardised columns.
+        Prior variance of the effect of one standard deviation of a column; None integrates over it. 1 corresponds to
+        ``C=1`` of scikit-learn's ``LogisticRegression`` for standardised columns.
     link : {"logit", "probit"}
-        Of two classes.
+        The link for two classes.
     bound : str, optional
-        The objective: ``"exact"`` is the expectation itself, and gives the Gaussian closest to the posterior by
-        its divergence.
+        The objective: ``"exact"`` is the expectation itself, and gives the Gaussian closest to the posterior in
+        Kullback–Leibler divergence.
     fit_intercept, intercept_variance, standardise, hyperparameters, max_iter, random_state, threads
         As for ``BayesianLinear``.
 
@@ -140,6 +140,6 @@ class BayesianLogistic(Classes, _Linear):
 class BayesianPoisson(Counts, _Linear):
     """Poisson regression with normal priors and a logarithmic link.
 
-    Parameters and attributes are those of ``BayesianLinear``, without noise. ``fit`` and ``predict`` take exposures,
-    of which expected counts are multiples; ``score`` is the share of the Poisson deviance that predictions explain.
+    Parameters and attributes are those of ``BayesianLinear``, without noise. ``fit`` and ``predict`` accept exposures,
+    to which expected counts are proportional. ``score`` is the share of the Poisson deviance that predictions explain.
     """

@@ -17,7 +17,8 @@ from ._points import Points, covariances, shape_of
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianGaussianMixture(Scored, DensityMixin, Points):
-    """A variational mixture of Gaussians: ``jensen mixture fit``. Values that are NaN are missing, and integrated out.
+    """A variational mixture of Gaussians, as in ``jensen mixture fit``. NaN values are missing, and the fit integrates
+    them out.
 
     Parameters
     ----------
@@ -26,41 +27,43 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     covariance_type : {"full", "diag"}
         Shape of the covariance matrices.
     weight_concentration_prior : float, optional
-        Dirichlet parameter of the weights; 1 unless given.
+        Dirichlet parameter of the weights. The default is 1.
     mean_precision_prior : float, optional
-        Weight of the prior mean, which is that of the data, in points; 0.1 unless given.
+        Weight of the prior mean, which is the mean of the data, in points. The default is 0.1.
     variance_prior : float, optional
-        Prior variance within a component, as a share of each column's variance; 0.1 unless given.
+        Prior variance within a component, as a share of each column's variance. The default is 0.1.
     variance_prior_weight : float, optional
-        Weight of that variance, in points; 2 unless given.
+        Weight of the prior variance, in points. The default is 2.
     standardise : bool
-        Whether components see standardised columns; results are in the units of X either way.
+        Whether to standardise the columns. Results are always in the units of X.
     n_init : int, optional
-        Starts, of which the one with the best bound is kept; unless given 5, or 1 with ``batch_size``.
+        Number of starts, of which the fit keeps the one with the best bound. The default is 5, or 1 with
+        ``batch_size``.
     temper : str
-        Temperature policy as of the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
+        Temperature policy, as in the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
         ``"global[=ITERATIONS[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=ITERATIONS[:TEMPERATURES[:A:B]]]"``.
     batch_size : int, optional
-        Points of a minibatch; without it every iteration uses all points.
+        Points of a minibatch. By default every iteration uses all points.
     max_iter : int
-        Largest number of iterations; with ``batch_size``, passes over the points.
+        Largest number of iterations, or of passes over the points with ``batch_size``.
     tol : float
-        Converged when the bound changes by less than this share of itself in three iterations.
+        The fit has converged when the bound changes by less than this share of itself in three iterations.
     random_state : int, RandomState or None
         Seed; None draws one from NumPy's generator.
     threads : int, optional
-        All of the machine unless given. Results do not depend on it.
+        Number of threads. The default is all threads of the machine. Results do not depend on it.
 
     Attributes
     ----------
     weights_, means_, covariances_ : array
-        Of the components, the heaviest first: expected weights and means, and inverses of expected precisions.
+        Expected weights and means of the components, and inverses of their expected precisions, the heaviest component
+            first.
     lower_bound_ : float
         The evidence lower bound, in nats.
     converged_, n_iter_
-        Whether the bound came to rest, and when.
+        Whether the bound converged, and the number of iterations.
     trusted_, verdict_, info_
-        What the fit is worth, and ``fit.json``.
+        The verdict on the fit, and the contents of ``fit.json``.
     """
 
     covariance_type: str = "full"
@@ -105,15 +108,15 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
-        """Fits the mixture and gives each row its component."""
+        """Fits the mixture and returns the component of each row."""
         return self.fit(X).predict(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the components under the posterior predictive distribution, a row a row of X."""
+        """Probabilities of the components under the posterior predictive distribution, one row per row of X."""
         return self._explain(X)[0]
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """The component of the largest responsibility."""
+        """The component with the largest responsibility."""
         labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
         return labels
 

@@ -1,4 +1,4 @@
-"""What models of points, the rows of X, share."""
+"""The parts that models of points, the rows of X, share."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class _GaussianProcess(LatentGaussian):
 class GaussianProcessClassifier(Classes, _GaussianProcess):
     """Gaussian process classification: ``jensen latent fit`` with a Bernoulli, probit or multinomial likelihood.
 
-    The posterior is the Gaussian that maximises a lower bound on the log marginal likelihood, and a fit is trusted
-    where that bound is known to be at its maximum and tight. Time grows with the cube of the number of rows.
+    The posterior is the Gaussian that maximises a lower bound on the log marginal likelihood, and a fit is trusted when
+    its checks show that the bound is at its maximum and tight. Time grows with the cube of the number of rows.
 
     Parameters
     ----------
@@ -44,13 +44,12 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
         A prior as the command takes it (``"gp(rbf, ard) + gp(linear)"``), a kernel's name (``"matern52"``), or an
         object such as ``RBF(2.0) * Linear()``.
     link : {"logit", "probit"}
-        Of two classes; more than two are multinomial logits.
+        The link for two classes; more than two classes have multinomial logits.
     bound : str, optional
-        The objective: the expectation itself unless given; ``"tilted"`` has a dual, which certifies how close to its
-        maximum it is, and learns variances that are too small.
+        The objective. The default is the expectation itself. ``"tilted"`` has a dual, which certifies the distance of
+        the bound from its maximum, but it learns variances that are too small.
     standardise : bool
-        Fit columns, and normal responses, in standard deviations from their means; what is reported is in their own
-        units.
+        Standardise columns and normal responses for the fit; results are in the units of the data.
     hyperparameters : {"integrate", "point"}
         Integrate over what the kernel leaves free, or maximise the bound over it.
     learn_hyperparameters : bool
@@ -62,7 +61,7 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
     random_state : int, RandomState or None
         Seed of the starts beyond the first.
     threads : int, optional
-        All of the machine unless given.
+        The default is all cores of the machine.
 
     Attributes
     ----------
@@ -73,7 +72,7 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
     log_marginal_likelihood_value_ : float
         The lower bound on the log marginal likelihood, in nats.
     trusted_, verdict_, info_
-        What the fit is worth, and ``fit.json``.
+        Whether the fit is trusted, its verdict, and the contents of ``fit.json``.
     """
 
 
@@ -84,7 +83,7 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
     Parameters
     ----------
     noise_variance : float, optional
-        Variance of the noise; learnt unless given.
+        Variance of the noise. By default the fit learns it.
     likelihood : str, optional
         Another likelihood than ``gaussian``, such as ``"student-t"``.
 
@@ -107,13 +106,13 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Posterior means of the function at the rows of X, and its standard deviations, without noise, if asked
-        for."""
+        """Posterior means of the function at the rows of X, and its standard deviations with ``return_std``, all
+        without noise."""
         mean, variance, _ = self._predict(X)
         return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Joint draws of the function at the rows of X from its posterior, without noise: a column a draw."""
+        """Joint draws of the function at the rows of X from its posterior, without noise. Each column is one draw."""
         at_least_one("n_samples", n_samples)
         drawn: Array = self._draw(X, n_samples, random_state).T
         return drawn

@@ -24,31 +24,32 @@ Documents = Any
 class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
     """Latent Dirichlet allocation by stochastic variational inference: ``jensen topics``.
 
-    X is a matrix of counts, a row a document and a column a word, dense or sparse (which is never made dense), or the
-    path of a corpus that ``jensen topics build`` wrote. The same documents and the same ``random_state`` give the
-    topics of the command, bit for bit.
+    X is a matrix of counts with a row for each document and a column for each word, or the path of a corpus that
+    ``jensen topics build`` wrote. The matrix is dense or sparse; a sparse one stays sparse. The same documents
+    and the same ``random_state`` give the topics of the command, bit for bit.
 
     Parameters
     ----------
     n_components : int
         Number of topics.
     doc_topic_prior, topic_word_prior : float, optional
-        Dirichlet parameters of topic and word proportions; ``5 / n_components``, at most 0.1 and 0.05, unless
-        given; ``1 / n_components`` both with the mean field.
+        Dirichlet parameters of topic and word proportions; the defaults are ``5 / n_components``, at most 0.1 and 0.05,
+        and ``1 / n_components`` for both with the mean field.
     learn_alpha, learn_eta : str
-        ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (words) after the first pass; that of topics
-        may be ``"asymmetric"``, a number for each.
+        ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (words) after the first pass. ``learn_alpha``
+        also takes ``"asymmetric"``, which learns a number for each topic.
     inference : str, optional
-        ``"cvb0"``, collapsed variational inference of zeroth order, or ``"mean-field"``, which finds fewer topics and is
-        the default with a temperature policy, as collapsed inference goes with none.
+        ``"cvb0"``, collapsed variational inference of zeroth order, or ``"mean-field"``, which finds fewer topics. The
+        mean field is the default with a temperature policy, because collapsed inference takes none.
     start : str, optional
         ``"documents"`` to start at words of documents that are unlike each other, or ``"random"``; the latter is the
         mean field's default.
     mean_change_tol : float
-        A document's local step ends when its expected counts move by less than this share of its tokens.
+        A document's local step ends when its expected counts change by less than this share of its tokens.
     temper : str
-        Temperature policy as of the command: ``"none"``, ``"anneal=PASSES[:FROM]"``, ``"schedule=PASS:T,…"``,
-        ``"global[=PASSES[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=PASSES[:TEMPERATURES[:A:B]]]"``.
+        Temperature policy, in the notation of the command: ``"none"``, ``"anneal=PASSES[:FROM]"``,
+        ``"schedule=PASS:T,…"``, ``"global[=PASSES[:HOTTEST[:TEMPERATURES]]]"`` or
+        ``"local[=PASSES[:TEMPERATURES[:A:B]]]"``.
     max_iter : float
         Passes over the documents; fractions are allowed.
     batch_size : int
@@ -56,11 +57,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     learning_decay, learning_offset : float
         κ and τ of the step sizes (τ + t)^−κ.
     max_seconds : float, optional
-        Stops the fit, which is then not trusted.
+        Time limit. A fit that reaches it is not trusted.
     random_state : int, RandomState or None
         Seed; None draws one from NumPy's generator.
     threads : int, optional
-        All of the machine unless given. Results do not depend on it.
+        The default is all cores of the machine. Results do not depend on it.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     vocabulary_ : list of str
         The words by column, after a fit to a corpus.
     doc_topic_prior_, topic_word_prior_ : float or array, float
-        Dirichlet parameters; of topic proportions one a topic where they differ.
+        Dirichlet parameters; that of topic proportions is an array, one for each topic, where they differ.
     bound_ : float
         Evidence lower bound of the untempered model in nats, estimated from a sample of the documents.
     n_iter_ : int
@@ -77,7 +78,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_batch_iter_ : int
         Minibatches taken, those of earlier calls of ``partial_fit`` included.
     trusted_, verdict_, info_
-        What the fit is worth, and ``fit.json``.
+        Whether the fit is trusted, its verdict, and the contents of ``fit.json``.
     """
 
     n_components: int = field(default=10, kw_only=False)
@@ -102,8 +103,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self._learn(documents, None, self.temper, self.max_iter)
 
     def partial_fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
-        """Goes on learning from new documents in one pass, as ``jensen topics update`` does: the step sizes go on where
-        they left off, and old and new documents count together."""
+        """Learns from new documents in one pass, as ``jensen topics update`` does. The sequence of step sizes
+        continues, and old and new documents count together."""
         new = not hasattr(self, "components_")
         documents = self._documents(X, reset=new)
         # A schedule of temperatures is for topics that are not in place yet.

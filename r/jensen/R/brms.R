@@ -1,25 +1,26 @@
 #' Fit a model of brms
 #'
-#' Takes what `brms::brm()` takes, writes the Stan program and its data with brms, fits them with the command, and returns a
-#' `brmsfit` with draws of the posterior. No C++ is compiled.
+#' Writes the Stan program and its data with brms, fits them with the command, and returns a `brmsfit` with draws of the
+#' posterior. It accepts the arguments of `brms::brm()`, and compiles no C++.
 #'
-#' Where the approximation alone is not to be trusted it is refined to draws of the posterior (`refine = "auto"`); where it
-#' is, draws are chosen by their importance weights from ten times as many, so that functions that know of no weights see the
-#' posterior.
+#' If the approximation alone is not trusted, the command refines it to draws of the posterior (`refine = "auto"`). If
+#' it is trusted, the command resamples the draws by their importance weights from ten times as many, so that functions
+#' without weights see the posterior.
 #'
 #' @param formula,data,family,prior As for `brms::brm()`.
-#' @param ... Other arguments of `brms::brm()`, such as `data2`, `stanvars`, `sample_prior`, `save_pars` and `knots`. Those
-#'   about chains and compilers (`chains`, `iter`, `cores`, `backend`, ...) have no meaning here and are left out, with a
-#'   message. All others are flags of `jensen fit` with `_` for `-`, such as `max_iters`.
+#' @param ... Other arguments of `brms::brm()`, such as `data2`, `stanvars`, `sample_prior`, `save_pars` and `knots`.
+#'   The function ignores the arguments for chains and compilers (`chains`, `iter`, `cores`, `backend`, ...), with a
+#'   message. All others are flags of `jensen fit` with `_` instead of `-`, such as `max_iters`.
 #' @param draws The number of draws.
 #' @param seed The seed: the same seed gives the same draws.
-#' @param approximation The family of the approximation, the flag `--family` of the command.
+#' @param approximation The family of the approximation, as in the flag `--family` of the command.
 #' @param refine,method,max_seconds,threads,init,out,progress As for `$fit()` of a [jensen_model].
-#' @return A `brmsfit`, whose methods all work but for those that ask for chains (`nuts_params()`) or for a compiled program
-#'   (`log_prob()`, `bridge_sampler()`). It is also of class `brmsfit_jensen`: printing it and its summary shows the verdict
-#'   first, and `update()` fits anew with the command. `$jensen` is a list with the verdict, `trusted`, `elbo`, `khat`,
-#'   of fits that were refined `log_evidence` and `ess`, the smallest effective sample size, and the `folder` of the fit. The log evidence is
-#'   known up to a constant where a prior is improper, as brms's usual ones of slopes are.
+#' @return A `brmsfit`. All its methods work except those that need chains (`nuts_params()`) or a compiled program
+#'   (`log_prob()`, `bridge_sampler()`). It also has the class `brmsfit_jensen`: printing it or its summary shows the
+#'   verdict first, and `update()` fits again with the command. `$jensen` is a list with the verdict, `trusted`, `elbo`,
+#'   `khat` and the `folder` of the fit. For a refined fit it also has `log_evidence` and `ess`, the smallest effective
+#'   sample size. The log evidence is known only up to a constant if a prior is improper, such as brms's default priors
+#'   of slopes.
 #' @export
 #' @examples
 #' \donttest{

@@ -1,25 +1,27 @@
 #' A fit
 #'
-#' What `$fit()` of a [jensen_model] returns. Printing it shows the verdict first.
+#' The result of `$fit()` of a [jensen_model]. Printing it shows the verdict first.
 #'
-#' * `$trusted`: whether the result can be trusted; `$verdict`: that in words, with what speaks against it.
-#' * `$draws(variables = NULL, format = "matrix")`: draws of the posterior, an object of package posterior; formats are
-#'   `"matrix"`, `"array"`, `"df"`, `"list"` and `"rvars"`. `lp__` is the log density of the model on the unconstrained scale;
-#'   where the draws are the approximation's, `lp_approx__` is the approximation's.
-#' * `$summary(variables = NULL, ...)`: a data frame, a row for every scalar: mean, median, sd and quantiles with the
-#'   Monte-Carlo standard error of the mean and the effective sample size, as the command computed them (with importance
-#'   weights where the draws are the approximation's). Of a regression it has the rows that `jensen regress` prints, under the
-#'   names of the columns, unless `variables` are named. Functions in `...` are applied to the draws, as
-#'   `posterior::summarise_draws()` does.
-#' * `$loo(variable = "log_lik", ...)`: leave-one-out cross-validation by package loo, which weighs draws of an approximation.
-#' * `$log_evidence()`: the log marginal likelihood in nats with its standard error, of fits that were refined
-#'   (`refine = "always"`), and an error for others, whose `$elbo` is a lower bound.
+#' * `$trusted`: whether the result can be trusted. `$verdict`: the verdict in words, with the reasons against the
+#'   result.
+#' * `$draws(variables = NULL, format = "matrix")`: draws of the posterior as an object of the package posterior. The
+#'   formats are `"matrix"`, `"array"`, `"df"`, `"list"` and `"rvars"`. `lp__` is the log density of the model on the
+#'   unconstrained scale. For draws of the approximation, `lp_approx__` is the log density of the approximation.
+#' * `$summary(variables = NULL, ...)`: a data frame with a row for every scalar: mean, median, sd and quantiles, the
+#'   Monte-Carlo standard error of the mean and the effective sample size, as computed by the command. Summaries of
+#'   draws of the approximation use importance weights. For a regression the rows are those of the output of `jensen
+#'   regress`, with the names of the columns, unless you name `variables`. Functions in `...` are applied to the draws,
+#'   as in `posterior::summarise_draws()`.
+#' * `$loo(variable = "log_lik", ...)`: leave-one-out cross-validation with the package loo. Draws of an approximation
+#'   are weighted.
+#' * `$log_evidence()`: the log marginal likelihood in nats with its standard error, for refined fits
+#'   (`refine = "always"`). For other fits it is an error; their `$elbo` is a lower bound.
 #' * `$lp()`: log densities of the draws. `$elbo`, `$khat`, `$refined`.
-#' * `$report()`: opens the page about the fit, and returns its file.
+#' * `$report()`: opens the report of the fit, and returns its file.
 #' * `$save_object(file)`: writes the fit with its draws, for [readRDS()].
-#' * `$info`: all of `fit.json`; `$folder`: where everything is.
+#' * `$info`: the contents of `fit.json`. `$folder`: the folder with all files of the fit.
 #'
-#' The functions `as_draws()` and `as_draws_df()` and the like of posterior, and `loo()` of loo, take a fit too.
+#' Functions of posterior such as `as_draws()` and `as_draws_df()`, and `loo()` of loo, also accept a fit.
 #'
 #' @name jensen_fit
 #' @aliases jensen_fit

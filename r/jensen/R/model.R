@@ -1,32 +1,34 @@
 #' A Stan program
 #'
-#' @param stan The file of a program, or its code. Code of brms (`brms::stancode()`, `brms::make_stancode()`) is taken as it
-#'   is. Programs whose arrays are all declared as before Stan 2.33 (`real x[N]`) are read as such.
-#' @param include Folders in which `#include` finds its files.
+#' @param stan The file of a program, or its code. Code of brms (`brms::stancode()`, `brms::make_stancode()`) is used
+#'   unchanged. A program that declares all its arrays in the syntax before Stan 2.33 (`real x[N]`) is read in that
+#'   syntax.
+#' @param include Folders to search for the files of `#include`.
 #' @return An object of class `jensen_model` with
 #'
-#' * `$check(data = NULL)`: parses and type-checks the program, and compiles it with data where they are given. Returns `TRUE`
-#'   invisibly; an error of class `jensen_error` has the diagnostics.
-#' * `$fit(data = NULL, ...)`: fits it, see below.
-#' * `$calibrate(simulator, data = NULL, count = 200, out = NULL, ...)`: fits `count` data sets that the program `simulator`
-#'   draws in its generated quantities, and tests whether ranks of what they were drawn with are uniform among the draws: a list
-#'   with `calibrated`, `ranks`, `info` (the tests) and `folder`.
-#' * `$code()`: its text.
+#' * `$check(data = NULL)`: parses and type-checks the program, and compiles it with data if they are given. Returns
+#'   `TRUE` invisibly. An error of class `jensen_error` has the diagnostics.
+#' * `$fit(data = NULL, ...)`: fits the program, see below.
+#' * `$calibrate(simulator, data = NULL, count = 200, out = NULL, ...)`: fits `count` data sets from the generated
+#'   quantities of the program `simulator`, and tests whether the ranks of the simulated parameters among the draws are
+#'   uniform. Returns a list with `calibrated`, `ranks`, `info` (the tests) and `folder`.
+#' * `$code()`: the text of the program.
 #' * `$file`, `$include`.
 #'
 #' @section Fitting:
 #' `$fit(data = NULL, seed = NULL, draws = NULL, method = NULL, family = NULL, refine = NULL, init = NULL, threads = NULL,
 #' max_seconds = NULL, out = NULL, progress = interactive(), ...)` returns a [jensen_fit].
 #'
-#' * `data` is a list of values (scalars, vectors, matrices, arrays, factors, logical values, data frames, lists of values of
-#'   one shape), `brms::standata()`, or a file that the command reads. Where the program declares an array, a number is an
-#'   array of length one, and the other way round.
+#' * `data` is a list of values (scalars, vectors, matrices, arrays, factors, logical values, data frames, lists of
+#'   values of one shape), `brms::standata()`, or a file that the command reads. A number counts as an array of length
+#'   one if the program declares an array, and an array of length one as a number if the program declares a number.
 #' * `init` is `0`, `"random"`, or a list with values of parameters.
-#' * `out` is a folder for the results; without it they are in one of the session's.
-#' * `...` are the other flags of `jensen fit` with `_` for `-`, such as `max_iters = 1000` or `importance_resample = TRUE`.
-#'   `coords` may be a list.
+#' * `out` is a folder for the results. The default is a temporary folder of the session.
+#' * `...` are the other flags of `jensen fit` with `_` instead of `-`, such as `max_iters = 1000` or
+#'   `importance_resample = TRUE`. `coords` may be a list.
 #'
-#' A fit that is not to be trusted warns. Interrupting it (Esc, Ctrl-C) leaves a folder that [jensen_resume()] goes on with.
+#' A fit that is not trusted gives a warning. If you interrupt a fit (Esc, Ctrl-C), [jensen_resume()] can continue it
+#' from its folder.
 #' @export
 #' @examples
 #' if (jensen_is_installed()) {
@@ -139,12 +141,12 @@ judged <- function(arguments, folder, progress) {
 
 #' Fits in folders
 #'
-#' `jensen_load()` reads the fit in a folder; `jensen_resume()` goes on with one that was interrupted or ran out of its budget,
-#' and ends as if it had never been stopped.
+#' `jensen_load()` reads the fit in a folder. `jensen_resume()` continues a fit that was interrupted or that used up its
+#' budget, and gives the result of an uninterrupted fit.
 #'
 #' @param folder The folder of a fit.
-#' @param progress Whether steps are shown.
-#' @param ... Flags of `jensen fit`, such as `max_iters`, which win over those stored.
+#' @param progress Whether to show progress.
+#' @param ... Flags of `jensen fit`, such as `max_iters`, which override the stored ones.
 #' @return A [jensen_fit].
 #' @export
 #' @examples

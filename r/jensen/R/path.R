@@ -1,9 +1,9 @@
-#' Where the command is
+#' The path of the command
 #'
-#' Looked for in the option `jensen.path`, the environment variable `JENSEN`, the folder that [install_jensen()] writes to,
-#' and on the search path, in this order.
+#' The functions look in the option `jensen.path`, the environment variable `JENSEN`, the folder to which
+#' [install_jensen()] writes, and the search path, in this order.
 #'
-#' @return The path of the command `jensen`; an error of class `jensen_error` where there is none.
+#' @return The path of the command `jensen`. If the command is not found, an error of class `jensen_error`.
 #' @seealso [install_jensen()]
 #' @export
 #' @examples
@@ -42,11 +42,11 @@ jensen_is_installed <- function() {
 
 #' Install the command
 #'
-#' Builds the command from a clone of Jensen's source with cargo, or copies a binary that is there. Nothing is downloaded by
-#' this function; cargo fetches the crates that the build needs unless they are vendored.
+#' Builds the command from a clone of Jensen's source with cargo, or copies an existing binary. The function itself
+#' downloads nothing. Cargo downloads the crates of the build unless they are vendored.
 #'
 #' @param from The folder of the clone, or the file of a binary.
-#' @param to The folder that the command is written to. The default is one of the user's, where [jensen_path()] finds it.
+#' @param to The folder for the command. The default is a folder of the user in which [jensen_path()] finds the command.
 #' @return The path of the command, invisibly.
 #' @export
 #' @examples

@@ -1,21 +1,21 @@
 #' Regressions by a formula
 #'
-#' Fits a regression of a data frame, thinly over `jensen regress`, which knows the formulas of R, lme4 and brms; brms is not
-#' needed.
+#' Fits a regression to a data frame with `jensen regress`, which reads the formulas of R, lme4 and brms. The package
+#' brms is not needed.
 #'
-#' @param formula A formula, text, or a list of them: the first is that of the response, others are those of further
+#' @param formula A formula, a text, or a list of formulas: the first is for the response, the others are for further
 #'   parameters of the family, such as `sigma ~ x`.
 #' @param data A data frame. Factors and words are factors.
-#' @param family A family of R, or the name of one of the command, with its link where that is not the usual one:
+#' @param family A family of R, or the name of a family of the command, with its link if that is not the default:
 #'   `"poisson"`, `"binomial(probit)"`, `"cumulative"`.
 #' @param prior Priors, such as `"b ~ normal(0, 1)"` and `"sd ~ exponential(1)"`.
 #' @param seed,draws,refine,max_seconds,threads,out,progress As for `$fit()` of a [jensen_model].
-#' @param ... Other flags of `jensen regress` with `_` for `-`, such as `contrasts = "sum"`.
+#' @param ... Other flags of `jensen regress` with `_` instead of `-`, such as `contrasts = "sum"`.
 #' @param object A fit of `jensen_regress()`.
-#' @param newdata A data frame with the columns that the formula names right of `~`; the data of the fit unless given.
-#' @return A [jensen_fit] of class `jensen_regression`. Its `predict()` gives a data frame with a row for each row of `newdata`
-#'   that has no missing values: the number of the `row`, mean, standard deviation and 90 % interval of the expected value,
-#'   or the probability of each category, and the 90 % interval of a response.
+#' @param newdata A data frame with the columns that the formula names right of `~`. The default is the data of the fit.
+#' @return A [jensen_fit] of class `jensen_regression`. Its `predict()` gives a data frame with a row for each row of
+#'   `newdata` without missing values: the number of the `row`, the mean, standard deviation and 90 % interval of the
+#'   expected value, or the probability of each category, and the 90 % interval of a response.
 #' @export
 #' @examples
 #' \donttest{

@@ -1,25 +1,25 @@
 #' Topics of texts
 #'
-#' Builds a corpus of texts, learns topics (latent Dirichlet allocation) and returns them as data frames, thinly over
-#' `jensen topics`.
+#' Builds a corpus from texts, learns topics (latent Dirichlet allocation) with `jensen topics`, and returns them as
+#' data frames.
 #'
-#' @param texts A character vector, a document each, with or without names.
+#' @param texts A character vector with one document per element, with or without names.
 #' @param topics The number of topics.
-#' @param min_df,max_df Words are kept that are in at least and at most so many documents: numbers of documents, or shares of
-#'   them below 1.
-#' @param stop_words `"english"`, `"none"`, or a file of words to leave out.
-#' @param heldout The share of documents that are held out for scoring.
-#' @param words The number of words that are shown of a topic.
-#' @param out A folder for the results; without it they are in one of the session's.
-#' @param progress Whether steps are shown.
-#' @param ... Flags of `jensen topics fit` with `_` for `-`, such as `seed`, `passes`, `batch` and `tau`.
+#' @param min_df,max_df The smallest and the largest number of documents that may contain a word of the vocabulary.
+#'   Numbers below 1 are shares of the documents.
+#' @param stop_words `"english"`, `"none"`, or a file of words to remove.
+#' @param heldout The share of documents to hold out for scoring.
+#' @param words The number of words to show for each topic.
+#' @param out A folder for the results. The default is a temporary folder of the session.
+#' @param progress Whether to show progress.
+#' @param ... Flags of `jensen topics fit` with `_` instead of `-`, such as `seed`, `passes`, `batch` and `tau`.
 #' @param object A fit of `jensen_topics()`.
-#' @param newdata Texts; those of the fit unless given.
-#' @return An object of class `jensen_topics`, a list with the data frames `words` (`topic`, `rank`, `word`, `probability`)
-#'   and `topics` (`topic`, `proportion`, and `npmi`, the coherence of its words), `trusted`, `verdict`, `info` (`fit.json`)
-#'   and `folder`. Topics are numbered from 0, as by the command. Its `predict()` gives a data frame with a row for each
-#'   document: `document` and the proportions `topic0`, `topic1`, ...; these are missing for a document without a word of the
-#'   vocabulary.
+#' @param newdata Texts. The default is the texts of the fit.
+#' @return An object of class `jensen_topics`, a list with the data frames `words` (`topic`, `rank`, `word`,
+#'   `probability`) and `topics` (`topic`, `proportion`, and `npmi`, the coherence of its words), `trusted`, `verdict`,
+#'   `info` (`fit.json`) and `folder`. Topics are numbered from 0, as in the command. Its `predict()` gives a data frame
+#'   with a row for each document: `document` and the proportions `topic0`, `topic1`, .... The proportions are missing
+#'   for a document without a word of the vocabulary.
 #' @export
 #' @examples
 #' \dontrun{
@@ -120,25 +120,25 @@ print.jensen_topics <- function(x, ...) {
 
 #' Gaussian processes of tables
 #'
-#' Fits a Gaussian process with a likelihood to a data frame, thinly over `jensen latent`.
+#' Fits a Gaussian process with a likelihood to a data frame with `jensen latent`.
 #'
-#' @param formula The response and the columns that the process is over, as in `y ~ x1 + x2`.
+#' @param formula The response and the columns of the inputs, as in `y ~ x1 + x2`.
 #' @param data A data frame.
 #' @param likelihood The density of an observation, such as `"gaussian"`, `"poisson"`, `"bernoulli"` or
 #'   `"student-t(degrees=4)"`.
 #' @param kernel `"rbf"`, `"matern12"`, `"matern32"`, `"matern52"` or `"linear"`.
-#' @param ard Whether each column has a lengthscale of its own.
-#' @param prior The whole prior, which stands for `kernel` and `ard`, such as `"intercept() + gp(rbf, on=x) + iid(on=g)"`.
-#' @param exposure,trials,offset Columns, where the likelihood has them.
-#' @param out A folder for the results; without it they are in one of the session's.
-#' @param progress Whether steps are shown.
-#' @param ... Flags of `jensen latent fit` with `_` for `-`, such as `restarts`, `seed` and `fixed`.
+#' @param ard Whether each column has a separate lengthscale.
+#' @param prior The whole prior, which replaces `kernel` and `ard`, such as `"intercept() + gp(rbf, on=x) + iid(on=g)"`.
+#' @param exposure,trials,offset Columns, if the likelihood uses them.
+#' @param out A folder for the results. The default is a temporary folder of the session.
+#' @param progress Whether to show progress.
+#' @param ... Flags of `jensen latent fit` with `_` instead of `-`, such as `restarts`, `seed` and `fixed`.
 #' @param object A fit of `jensen_gp()`.
-#' @param newdata A data frame with the columns that the prior names; the data of the fit unless given.
+#' @param newdata A data frame with the columns that the prior names. The default is the data of the fit.
 #' @param draws The number of joint draws, instead of means and intervals.
-#' @return An object of class `jensen_gp`, a list with the data frame `hyperparameters`, the `bound` on the log evidence in
-#'   nats, `trusted`, `verdict`, `info` (`fit.json`) and `folder`. Its `predict()` gives a data frame with a row for each row of
-#'   `newdata`, or for each row of each draw.
+#' @return An object of class `jensen_gp`, a list with the data frame `hyperparameters`, the `bound` on the log evidence
+#'   in nats, `trusted`, `verdict`, `info` (`fit.json`) and `folder`. Its `predict()` gives a data frame with a row for
+#'   each row of `newdata`, or for each row of each draw.
 #' @export
 #' @examples
 #' \donttest{

@@ -21,7 +21,7 @@ const FULL_RANK_LIMIT: usize = 400;
 const SPARSE_FROM: usize = 100;
 
 /// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
-/// Below this dimension, starts cost seconds at most and find modes that a single start misses.
+/// Below this dimension, several starts cost seconds at most and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
 /// Largest number of entries of the sparse factor per coordinate.
@@ -60,7 +60,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// The family that the run begins with.
+    /// The first family of the run.
     pub(super) fn opening_kind(&self) -> FamilyKind {
         match self.conditional {
             true => FamilyKind::Conditional,
@@ -68,8 +68,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// The richer family for the policy. There is none for one coordinate, nor for minibatches when a full covariance
-    /// is too large: at such dimensions a few factors rarely earn trust, and the fit would take twice as long.
+    /// The richer family for the policy. There is none for one coordinate, and none for minibatches if a full
+    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
+    /// as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -92,7 +93,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             && has_few_globals(self.density)
     }
 
-    /// The family after the first one.
+    /// The family after the first.
     pub(super) fn second(&self) -> Option<FamilyKind> {
         match self.bends() {
             true => Some(FamilyKind::Conditional),
@@ -100,8 +101,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether to try the richer family after a conditionally structured Gaussian that is not good enough: it found no
-    /// mode, or it is so far from the posterior that a refinement should begin elsewhere, or no refinement will follow.
+    /// Whether to try the richer family after a conditionally structured Gaussian that fails its checks. It does so if
+    /// that found no mode, if that is too far from the posterior to start a refinement, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
@@ -120,9 +121,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// The richer family to continue with at once if the first one is so far from the posterior, at the optimum that
-    /// the starts found, that no method can make it good. Finding that optimum to a hundredth of a nat would take most
-    /// of the time of the fit.
+    /// The richer family to fit at once, if the first one is too far from the posterior at the optimum that the starts
+    /// found. A search for that optimum to 0.01 nats would take most of the time of the fit.
     pub(super) fn skips_to(
         &self,
         kind: FamilyKind,
@@ -163,7 +163,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations where starts found modes that are not a relabelling of the best.
+    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
     pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -210,8 +210,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
 }
 
 /// Whether the policy begins with the conditionally structured Gaussian and without starts. It does so if there are
-/// many coordinates and most of them interact with few others except a handful of global parameters: a mean field says
-/// little about such models, and its starts take longest.
+/// many coordinates and most of them interact with few others except a few global parameters. A mean-field fit is
+/// uninformative for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -220,7 +220,7 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
 }
 
 /// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode, or falls
-/// back to a mean field. `None` if it has `stopped` before that is known.
+/// back to a mean field. `None` if it `stopped` before the end of the search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,

@@ -29,11 +29,11 @@ pub struct FamilyResult {
     pub kind: FamilyKind,
     /// Its parameters.
     pub omega: Vec<f64>,
-    /// How its optimisation ended; `None` when the run was stopped in the middle.
+    /// The status at the end of its optimisation; `None` if the run was stopped in between.
     pub status: Option<Status>,
     /// Its evaluation on fresh draws.
     pub evaluation: Evaluation,
-    /// The gain that a second-order polish still found, for stochastic methods.
+    /// The gain of a second-order polish, for stochastic methods.
     pub polish: Option<Estimate>,
     /// Number of coordinates.
     pub dim: usize,

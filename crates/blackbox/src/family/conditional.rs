@@ -1,21 +1,22 @@
 //! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
 //! each entry of the local parameters' factor).
 //!
-//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and
-//! of series have; they get any covariance, `z_h = μ + A x`. Given the global parameters, the local parameters are
-//! Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with importance
-//! weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of elimination up,
+//! Global parameters are the coordinates with many second-order neighbours, such as the scales and locations of
+//! hierarchies and series. They have a full covariance, `z_h = μ + A x`. Given the global parameters, the local
+//! parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with
+//! importance weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of
+//! elimination up,
 //!
 //! ```text
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
 //! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
-//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1,
-//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel into
-//! its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s replaces h,
-//! because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that far out in a
-//! long tail of a global parameter the local parameters stay as they were at its beginning.
+//! derivative. Means, logarithms of scales and regressions are weighted sums of features of x: 1,
+//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a
+//! funnel into its neck; and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
+//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so in
+//! the long tail of a global parameter the distribution of the local parameters stays constant.
 //!
 //! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
 
@@ -85,8 +86,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density on this space has global parameters, at most as many as this family takes, and given them a
-    /// factor with at most this number of nonzeros.
+    /// Whether a density on this space has global parameters, no more than this family supports, and given these a
+    /// factor with at most the given number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -162,7 +163,7 @@ impl Conditional {
         omega
     }
 
-    /// Nonzero of an element of A.
+    /// Index of the nonzero of an element of A.
     fn element(&self, i: usize, k: usize) -> usize {
         self.globals.len() + i * (i + 1) / 2 + k
     }

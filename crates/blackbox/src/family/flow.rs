@@ -1,16 +1,15 @@
 //! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational inference
 //! Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
 //!
-//! ω = (μ, L packed by rows, then for every layer a small network). With the Gaussian `z = μ + L x` that the flow
-//! begins at and keeps fixed, layers map the noise to `x`: each leaves some coordinates `a` unchanged and moves the
-//! others, `b ↦ b e^{s(a)} + t(a)`. A bit of its index decides whether a coordinate moves, so that any two coordinates
-//! interact in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 +
-//! u²)`, and their last layer begins at zero, so that the flow begins at the Gaussian; log scales are bounded by
-//! [`STEEPEST`].
+//! ω = (μ, L packed by rows, then for every layer a small network). The flow starts at the Gaussian `z = μ + L x` and
+//! keeps it fixed. Its layers map the noise to `x`: each leaves some coordinates `a` unchanged and moves the others,
+//! `b ↦ b e^{s(a)} + t(a)`. A bit of its index decides whether a coordinate moves, so that any two coordinates interact
+//! in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 + u²)`, and
+//! their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the log scales.
 //!
-//! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
-//! sticking-the-landing gradient needs: a layer's `∇ log q` follows from the previous one by one product with the
-//! transposed derivative of its network.
+//! The density at a draw takes one pass. So does its gradient with respect to the draw, which the sticking-the-landing
+//! gradient needs: a layer's `∇ log q` follows from the previous one by one product with the transposed derivative of
+//! its network.
 
 mod layer;
 
@@ -42,7 +41,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The family on ℝᵈ with this number of layers.
+    /// The family on ℝᵈ with the given number of layers.
     pub fn new(dim: usize, layers: usize) -> Self {
         let bits = usize::BITS - (dim.max(2) - 1).leading_zeros();
         let hidden = (2 * dim).clamp(HIDDEN.0, HIDDEN.1);
@@ -79,7 +78,7 @@ impl Flow {
         factor
     }
 
-    /// The noise of a block in front of the Gaussian, the values at every layer, and the sum of the log scales.
+    /// The noise of a block before the Gaussian, the values at every layer, and the sum of the log scales.
     fn forward(
         &self,
         omega: &[f64],
@@ -124,7 +123,7 @@ impl Flow {
         rows.copied().collect()
     }
 
-    /// Draws that are always the same, and their log densities.
+    /// Fixed draws and their log densities.
     fn sample(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut noise = vec![0.0; self.dim * MOMENT_DRAWS];
         let source = NoiseSource::new(0, Simd::Scalar);
@@ -167,7 +166,7 @@ impl Flow {
         (mean, covariance)
     }
 
-    /// Constants of the log density: the normal's, and the Gaussian's stretch.
+    /// Constants of the log density: the normal's constant and the log determinant of the Gaussian.
     fn constant(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
         let diagonal = (0..self.dim).map(|i| factor[i * self.dim + i].abs().ln());
@@ -209,7 +208,7 @@ impl Family for Flow {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// The Gaussian itself: last layers of the networks are zero, the others random and always the same.
+    /// The Gaussian itself. The last layers of the networks are zero, and the others have fixed random weights.
     fn upon(&self, gaussian: &[f64], _modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let mut omega = gaussian.to_vec();
         let source = NoiseSource::new(0, Simd::Scalar);
@@ -230,11 +229,11 @@ impl Family for Flow {
         let single = self.base().diagonal(mean, log_sd);
         self.upon(&single, &[]).expect("a flow stands upon it")
     }
-    /// By draws that are always the same.
+    /// Uses fixed draws.
     fn mean(&self, omega: &[f64]) -> Vec<f64> {
         self.moments(omega).0
     }
-    /// By draws that are always the same.
+    /// Uses fixed draws.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let (_, covariance) = self.moments(omega);
         let diagonal = covariance.iter().step_by(self.dim + 1);
@@ -244,7 +243,7 @@ impl Family for Flow {
         let (mean, covariance) = self.moments(omega);
         Some((mean, cholesky(&covariance, self.dim)?))
     }
-    /// By draws that are always the same.
+    /// Uses fixed draws.
     fn entropy(&self, omega: &[f64]) -> f64 {
         -mean_se(&self.sample(omega).1).0
     }
@@ -342,7 +341,7 @@ impl Family for Flow {
             }
         }
     }
-    /// Parameters of the networks; the Gaussian stays fixed.
+    /// Parameters of the networks. The Gaussian stays fixed.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let fixed = self.base().parameters();
         let factor = self.factor(omega);

@@ -1,8 +1,8 @@
 //! The full-rank Gaussian: ω = (μ, L packed by rows), `z = μ + L ε`.
 //!
 //! As in Stan, L is lower triangular and otherwise unconstrained: with the diagonal itself (not its logarithm) as
-//! parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry is the same distribution as
-//! a positive one.
+//! parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry gives the same distribution
+//! as a positive one.
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -139,8 +139,8 @@ impl Family for FullRank {
     fn uses_curvature(&self) -> bool {
         false
     }
-    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the present member
-    /// (Opper and Archambeau 2009), damped if the bound on fixed draws would fall.
+    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the current member
+    /// (Opper and Archambeau 2009). Steps are damped if the bound on fixed draws would fall.
     fn enrich(
         &self,
         mean: &[f64],

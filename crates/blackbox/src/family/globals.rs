@@ -1,4 +1,4 @@
-//! Building blocks of local parameters given global ones: the choice of global parameters, the features of their
+//! Building blocks for local parameters given global ones: the choice of global parameters, the features of their
 //! values, and sums of features over blocks of lanes.
 
 use jensen_density::Pattern;
@@ -435,7 +435,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Nodes for this number of standard normals, with weights that add up to 1.
+/// Nodes for the given number of standard normals, with weights that add up to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);

@@ -1,6 +1,6 @@
 //! Low rank plus diagonal: ω = (μ, λ, U by rows), `z = μ + e^λ ⊙ ε₀ + U ε₁`.
 //!
-//! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. Everything costs O(d R²): with
+//! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. All operations cost O(d R²): with
 //! `C Cᵀ = I + Uᵀ D⁻² U` and `W = D⁻² U C⁻ᵀ`, `Σ⁻¹ = D⁻² − W Wᵀ` and `log det Σ = 2 Σ λ + 2 Σ log Cᵣᵣ`.
 //! The entropy is ½ log det Σ plus a constant; `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. Its
 //! second derivatives follow from `d(Σ⁻¹) = −Σ⁻¹ dΣ Σ⁻¹` with `dΣ = 2 D² dλ + dU Uᵀ + U dUᵀ`.

@@ -1,8 +1,8 @@
 //! Mixtures of Gaussians: ω = (weights, then for every component its mean and lower factor packed by rows).
 //!
-//! A first row of the noise chooses the component, the others give the draw within it. The choice of a component has no
-//! derivative, so gradients with respect to the parameters do not lead to the best bound. Members are found from the
-//! moments of weighted draws instead; see `moments`. Components of weight zero are slots that are not taken.
+//! The first row of the noise selects the component, and the others give the draw from it. The choice of a component
+//! has no derivative, so gradients with respect to the parameters cannot maximise the bound. The moments of weighted
+//! draws determine members instead; see `moments`. Components of weight zero are free slots.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
@@ -17,7 +17,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 /// Number of draws for the entropy; they are the same for all.
 const ENTROPY_DRAWS: usize = 4096;
 
-/// Mixtures of up to `components` Gaussians of any covariance.
+/// Mixtures of up to `components` Gaussians with any covariance.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
     dim: usize,
@@ -56,7 +56,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// The family on ℝᵈ with at most this number of components.
+    /// The family on ℝᵈ with at most the given number of components.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }
@@ -88,7 +88,7 @@ impl Mixture {
     /// ω of the components. Their weights need not add up to one; unused slots have weight zero.
     ///
     /// # Panics
-    /// Panics if there are none or too many, which is a bug of the caller.
+    /// Panics if there are none or too many, which is a bug in the caller.
     pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
         assert!(!parts.is_empty() && parts.len() <= self.components);
         let total: f64 = parts.iter().map(|part| part.weight).sum();
@@ -189,7 +189,7 @@ impl Family for Mixture {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// The Gaussian, and a component at each of the modes, all of the same weight.
+    /// The Gaussian and a component at each of the modes, with equal weights.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let single = FullRank::new(self.dim);
         let room = self.components.saturating_sub(1);
@@ -233,7 +233,7 @@ impl Family for Mixture {
         let (mean, covariance) = self.moments(omega);
         Some((mean, cholesky(&covariance, self.dim)?))
     }
-    /// By draws that are always the same.
+    /// Uses fixed draws.
     fn entropy(&self, omega: &[f64]) -> f64 {
         let rows = self.noise_dim();
         let mut noise = vec![0.0; rows * ENTROPY_DRAWS];

@@ -1,17 +1,17 @@
 //! Families on ℝᵈ with reparameterised draws `z = T(ω, ε)`, ε standard normal.
 //!
-//! A family is a shape; its parameters ω are one flat vector. Every method reaches the density through five maps, from
+//! A family is a shape. Its parameters ω are one flat vector. Every method reaches the density through five maps, from
 //! which gradients and Hessian-vector products of `L(ω) = E log p(T(ω, ε)) + H(ω)` follow:
 //!
 //! * `∇L = E Jᵀ g + ∇H` with `g = ∇log p(z)` and `J = ∂T/∂ω`: [`Family::pull`] and
 //!   [`Family::add_entropy_gradient`];
-//! * `∇²L d = E[Jᵀ ∇²log p(z) J d + Σᵢ gᵢ ∂²Tᵢ/∂ω² d] + ∇²H d`: [`Family::push`] makes `J d`, the
-//!   density multiplies, [`Family::pull`] returns, [`Family::pull_second`] adds the curvature of T,
-//!   [`Family::add_entropy_hvp`] that of the entropy.
+//! * `∇²L d = E[Jᵀ ∇²log p(z) J d + Σᵢ gᵢ ∂²Tᵢ/∂ω² d] + ∇²H d`: [`Family::push`] computes `J d`, the density multiplies
+//!   by its Hessian, [`Family::pull`] multiplies by `Jᵀ`, [`Family::pull_second`] adds the curvature of T, and
+//!   [`Family::add_entropy_hvp`] adds that of the entropy.
 //!
 //! A new family is one file and one line of the list below.
 //!
-//! Sums over lanes have a fixed order; results do not depend on threads.
+//! Sums over lanes have a fixed order, so results do not depend on the number of threads.
 
 mod conditional;
 mod flow;
@@ -93,7 +93,7 @@ macro_rules! families {
                 }
             }
 
-            /// Number of parameters on a space, computed without making the family, which could be large.
+            /// Number of parameters on a space. It does not build the family, which can be large.
             pub fn parameters(self, space: &Space) -> usize {
                 match self {
                     Self::Sparse => Sparse::parameters_on(space),
@@ -213,7 +213,7 @@ const NO_DERIVATIVES: &str =
 /// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements;
 /// noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
 ///
-/// A method asks the family, never its kind, for anything that it may do.
+/// A method uses the properties of the family and never its kind.
 pub trait Family: fmt::Debug + Send + Sync {
     /// The kind of the family.
     fn kind(&self) -> FamilyKind;
@@ -221,7 +221,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// Dimension d of the draws.
     fn dim(&self) -> usize;
 
-    /// The space that it is made for.
+    /// The space of the family.
     fn space(&self) -> Space {
         self.dim().into()
     }
@@ -252,18 +252,19 @@ pub trait Family: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The derivatives with respect to its parameters that it has. Callers must not call maps that give other ones.
+    /// The available derivatives with respect to its parameters. Callers must not call maps that give other
+    /// derivatives.
     fn smoothness(&self) -> Smoothness {
         Smoothness::Twice
     }
 
-    /// The family whose result it [begins at](Self::upon), if that is not a mean field.
+    /// The family at whose result it [starts](Self::upon), if that is not a mean field.
     fn begins_at(&self) -> Option<FamilyKind> {
         None
     }
 
     /// The member that corresponds to a full-rank Gaussian and, if possible, to other modes with given means and log
-    /// standard deviations. `None` for families that [enrich](Self::enrich) a mean field's.
+    /// standard deviations. `None` for families that [enrich](Self::enrich) the result of a mean field.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let _ = (gaussian, modes);
         None
@@ -281,14 +282,14 @@ pub trait Family: fmt::Debug + Send + Sync {
         0.0
     }
 
-    /// Mean and lower factor of a Gaussian close to the member, by which a refinement is preconditioned, for families
-    /// that are not affine maps of their noise.
+    /// Mean and lower factor of a Gaussian close to the member, for families that are not affine maps of their noise. A
+    /// refinement uses it as preconditioner.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let _ = omega;
         None
     }
 
-    /// Number of rows of a free matrix that the draws must determine. With too few draws these would be overfitted.
+    /// Number of rows of a free matrix that draws must determine. With too few draws a fit would overfit these rows.
     fn free_rows(&self) -> usize {
         0
     }
@@ -298,13 +299,13 @@ pub trait Family: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Whether its Newton systems are so badly conditioned that their effort is bounded when it is the richer of two
+    /// Whether its Newton systems are ill-conditioned, so that their effort is limited when it is the richer of two
     /// families.
     fn is_ill_conditioned(&self) -> bool {
         false
     }
 
-    /// The member that corresponds to the result of a poorer family with this mean and these log standard deviations.
+    /// The member that corresponds to the result of a simpler family with this mean and these log standard deviations.
     fn enrich(
         &self,
         mean: &[f64],
@@ -362,7 +363,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// `out[l] = log q(z[:, l])`, where `z` came from `noise`.
     fn log_density(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]);
 
-    /// `out[l] = log q(z[:, l])` at any points, for families that are no [affine](Self::gaussian) maps of their noise.
+    /// `out[l] = log q(z[:, l])` at any points, for families that are not [affine](Self::gaussian) maps of their noise.
     fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
         let _ = (omega, z, out);
         unreachable!("asked of families alone that are no affine maps");
@@ -398,7 +399,7 @@ pub trait Family: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The member at a share of the distance to the target. `None` if its precision would not be definite.
+    /// The member at a fraction of the distance to the target. `None` if its precision would not be definite.
     fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
         let _ = (omega, target, share);
         None
@@ -419,7 +420,7 @@ pub struct NaturalTarget {
     precision: Vec<f64>,
 }
 
-/// The bound of a density on fixed draws, for a family that searches its [optimum](Family::enrich) on them.
+/// The bound of a density on fixed draws, for a family that searches for its [optimum](Family::enrich) on them.
 pub trait SampleBound {
     /// Fixes the draws, `lanes` of them with matched moments. Comes first.
     fn fix(&mut self, lanes: usize);
@@ -427,7 +428,7 @@ pub trait SampleBound {
     /// The negated bound at ω, and its gradient into `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
 
-    /// An estimate of the density's curvature under ω from this number of draws. `None` if it cannot be computed.
+    /// An estimate of the density's curvature under ω from the given number of draws. `None` if it cannot be computed.
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;
 }
 

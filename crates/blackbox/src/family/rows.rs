@@ -90,7 +90,7 @@ impl<'a> RowsMut<'a> {
 /// Row numbers of the local parameters in a matrix, in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
-    /// One after another from a row on.
+    /// Consecutive indices that begin at a row.
     From(usize),
     /// At these rows.
     At(&'a [usize]),

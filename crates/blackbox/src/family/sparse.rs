@@ -1,7 +1,7 @@
 //! The Gaussian of sparse precision: ω = (μ, L by columns), `z = μ + L⁻ᵀ ε` with precision `L Lᵀ`.
 //!
-//! The precision of the best Gaussian is the average negated Hessian (Opper and Archambeau 2009), so it has no element
-//! where the density has no second derivative. With L at the nonzeros of that pattern's Cholesky factor, the family
+//! The precision of the best Gaussian is the average negated Hessian (Opper and Archambeau 2009), so an element is zero
+//! if the density's second derivative is zero. With L at the nonzeros of that pattern's Cholesky factor, the family
 //! contains the best of all Gaussians, at a cost that is linear in the dimension for hierarchies and chains (Tan and
 //! Nott 2018, who fix the pattern by hand). The order of elimination keeps L sparse. Rows of L and of the noise are in
 //! that order, means and draws in the density's.
@@ -36,7 +36,7 @@ const LARGEST: usize = 1 << 27;
 const WIDEST: usize = 32;
 
 impl Sparse {
-    /// The family on a space. Its pattern is that of the precision; without a known pattern it is dense.
+    /// The family on a space. The precision has the pattern of the space and is dense without a known pattern.
     pub fn new(space: Space) -> Self {
         let (symbolic, colouring) = match &space.pattern {
             Some(pattern) => (
@@ -128,7 +128,7 @@ impl Sparse {
         y
     }
 
-    /// `L⁻¹ g` in that order.
+    /// `L⁻¹ g` in the order of elimination.
     fn pulled(&self, omega: &[f64], grad: Lanes<'_>) -> Vec<f64> {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
@@ -249,7 +249,7 @@ impl Family for Sparse {
     fn uses_curvature(&self) -> bool {
         false
     }
-    /// The same mean and spreads: natural-gradient steps find the precision from there.
+    /// Keeps mean and spreads. Natural-gradient steps then find the precision.
     fn enrich(
         &self,
         mean: &[f64],

@@ -22,8 +22,8 @@ pub struct AutoSettings {
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both, except TrustVI's limit on iterations: on slow fits Newton's method on fixed draws is
-    /// faster.
+    /// The defaults of both, except for a lower limit on TrustVI's iterations, because Newton's method on fixed draws
+    /// is faster on slow fits.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -53,10 +53,10 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// Mean fields are fitted by TrustVI and, if its rule does not hold at the end, as for funnels and kinks, by
-    /// Newton's method on fixed draws; sparse precisions by natural gradients; conditionally structured Gaussians by
-    /// nested Laplace approximations; mixtures by the moments of weighted draws; flows by stochastic gradients of many
-    /// draws; other richer families by Newton's method on fixed draws.
+    /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
+    /// for funnels and kinks, Newton's method on fixed draws; sparse precisions use natural gradients; conditionally
+    /// structured Gaussians use nested Laplace approximations; mixtures use the moments of weighted draws; flows use
+    /// stochastic gradients of many draws; other richer families use Newton's method on fixed draws.
     pub(super) fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(kind);
         match kind {

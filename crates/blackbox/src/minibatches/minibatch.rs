@@ -34,12 +34,12 @@ const STILL: u64 = 3;
 /// Certificates that may fail before the run is given up.
 const PATIENCE: u64 = 4;
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 ///
 /// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both functions of (seed,
-/// t). An iteration with a non-finite gradient is skipped and counted.
+/// t). It skips and counts an iteration with a non-finite gradient.
 ///
-/// With a [`Judge`], the average of a segment's iterates is compared with the best so far. A segment that gains no more
+/// With a [`Judge`], it compares the average of a segment's iterates with the best so far. A segment that gains no more
 /// than the tolerance halves the step size. After three such segments in a row, a second-order polish on all records
 /// estimates the remaining gain, if requested, and the fit has converged only if that gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
@@ -51,7 +51,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Estimators whose variance is traced beside the fit's own; all of them have tables.
+    /// Estimators whose variance is traced in addition to the estimator of the fit; all of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
@@ -81,7 +81,7 @@ pub struct MinibatchState {
     failed: u64,
     /// Iterations rejected in a row.
     rejected: u64,
-    /// Whether no iteration of the present epoch was rejected.
+    /// Whether no iteration of the current epoch was rejected.
     clean: bool,
     calls: u64,
 }
@@ -118,10 +118,10 @@ impl MinibatchState {
 }
 
 impl<'a, D: RecordDensity> Minibatch<'a, D> {
-    /// A fit of `family` from `start`, with memory admitted first.
+    /// A fit of `family` from `start`, after a check of its memory.
     ///
     /// # Errors
-    /// Fails if batch, draws, warm-up or estimator do not fit the records, or the memory would exceed the limit.
+    /// Fails if batch, draws, warm-up or estimator do not suit the records, or the memory would exceed the limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -176,7 +176,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
-    /// The same with the given kernels instead of the fastest ones of this machine.
+    /// Uses the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),
@@ -184,7 +184,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         }
     }
 
-    /// The memory that was admitted.
+    /// The checked memory.
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
@@ -194,7 +194,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         &self.batches
     }
 
-    /// Whether the entries of the batch are renewed in this epoch.
+    /// Whether this epoch renews the entries of the batch.
     fn visits(&self, epoch: u64) -> bool {
         epoch + 1 >= self.settings.warm_up
     }
@@ -238,7 +238,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         }
     }
 
-    /// Renews the tables of the estimators that are watched.
+    /// Renews the tables of the traced estimators.
     fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
         let (epoch, k) = self.batches.position(iteration);
         if !self.visits(epoch) {
@@ -277,7 +277,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         judge.window.unwrap_or(epoch * epochs).max(1)
     }
 
-    /// The window is full: compare, and decide.
+    /// Compares and decides at the end of a segment.
     fn end_window(
         &mut self,
         judge: &Judge,

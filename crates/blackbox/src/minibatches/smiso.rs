@@ -20,8 +20,8 @@ use crate::reduce::{axpy, dot};
 pub struct SmisoSettings {
     /// Weight α of the newest step in an entry, in (0, 1].
     pub alpha: f64,
-    /// Step size γ of an entry; the iterate moves by `α γ |B| / N`. When `None`, half the reciprocal
-    /// of the log density's largest curvature at the start, from products with its Hessian.
+    /// Step size γ of an entry; the iterate moves by `α γ |B| / N`. The default is half the reciprocal of the log
+    /// density's largest curvature at the start, from products with its Hessian.
     pub gamma: Option<f64>,
     /// Records of a batch.
     pub batch: usize,
@@ -80,9 +80,9 @@ impl Fitting for SmisoSettings {
 /// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
 /// ```
 ///
-/// Records are divided into batches once, and an epoch reorders the batches. Only the mean entry of a batch then
-/// matters, so ⌈N/B⌉ entries are stored instead of N. The iterate is always the weighted mean of the entries. Momentum
-/// or adaptive steps would break that, so there are none.
+/// The method divides records into batches once, and each epoch reorders the batches. Only the mean entry of a batch
+/// then matters, so ⌈N/B⌉ entries are stored instead of N. The iterate is always the weighted mean of the entries.
+/// Momentum or adaptive steps would violate that, so it has none.
 pub struct Smiso<'a, D: RecordDensity> {
     density: &'a D,
     settings: SmisoSettings,
@@ -165,7 +165,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
     /// A fit of `family` from `start`.
     ///
     /// # Errors
-    /// Fails if batch, draws or α do not fit together, or the entries would exceed the memory limit.
+    /// Fails if batch, draws and α conflict, or the entries would exceed the memory limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -221,7 +221,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
         })
     }
 
-    /// The same with the given kernels instead of the fastest ones of this machine.
+    /// Uses the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),

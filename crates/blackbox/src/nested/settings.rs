@@ -11,7 +11,7 @@ use crate::family::{Conditional, FamilyKind};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// Predicted gain in nats at which the mode of the global parameters is found.
+    /// Predicted gain in nats at which the search for the mode of the global parameters ends.
     pub tolerance: f64,
     /// Number of points of the global parameters per iteration.
     pub points: usize,

@@ -7,14 +7,14 @@ use jensen_math::rng;
 
 use super::RecordError;
 
-/// The minibatches of N records: every epoch visits every record once, in an order of its own.
+/// The minibatches of N records: every epoch visits every record once, in a new order.
 ///
-/// There are ⌈N/B⌉ batches with sizes that differ by at most one, so that no batch is a small remainder with a large
-/// weight. None has more than B records. The order depends only on the seed and the epoch.
+/// There are ⌈N/B⌉ batches. Their sizes differ by at most one, so no batch is a small remainder with a large weight.
+/// No batch has more than B records. The order depends only on the seed and the epoch.
 ///
 /// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
 /// records of each block in a random order. Over these orders every record is equally likely to be in a batch, so
-/// gradients stay unbiased. But a batch comes from one block, so it varies more if blocks differ.
+/// gradients stay unbiased. A batch comes from one block, however, so its gradient varies more if blocks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
@@ -64,14 +64,14 @@ impl Batches {
         self.count
     }
 
-    /// The epoch (from 0) of an iteration (from 1), and its position there.
+    /// The epoch (from 0) of an iteration (from 1), and the position of the iteration in it.
     pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// The positions in an epoch's order that batch `k` holds.
+    /// The positions of batch `k` in the order of an epoch.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
@@ -85,7 +85,7 @@ impl Batches {
         all
     }
 
-    /// Records of this range in an order that the epoch has for them.
+    /// Records of this range in the order of the epoch.
     fn shuffled(&self, epoch: u64, lane: u64, range: Range<u32>) -> Vec<u32> {
         let mut order: Vec<u32> = range.collect();
         rng::Stream::new(self.seed, ORDER, epoch, lane).shuffle(&mut order);
@@ -93,7 +93,7 @@ impl Batches {
     }
 }
 
-/// The present order, recomputed when epoch or block change: scratch, not state.
+/// The current order, recomputed when epoch or block change: scratch, not state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,

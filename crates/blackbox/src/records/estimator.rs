@@ -5,37 +5,37 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the gradient of the bound is estimated from a minibatch. All are unbiased. [`Gradients`](super::Gradients)
-/// documents the noise that each controls.
+/// The estimator of the gradient of the bound from a minibatch. All are unbiased. [`Gradients`](super::Gradients)
+/// documents the noise that each estimator controls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
     /// The reparameterised gradient of the minibatch, entropy in closed form.
     Naive,
-    /// The entropy's part along the draw alone (Roeder, Wu and Duvenaud 2017).
+    /// The gradient without the score term of the entropy (Roeder, Wu and Duvenaud 2017).
     Stl,
-    /// Minus a second-order expansion at the present mean (Miller et al. 2017): controls Monte-Carlo
-    /// noise, not subsampling.
+    /// A second-order expansion at the current mean as control variate (Miller et al. 2017). It controls Monte-Carlo
+    /// noise, but not subsampling noise.
     Cv,
-    /// A SAGA table at the draw itself: controls subsampling, not Monte-Carlo noise; every iteration
+    /// A SAGA table at the draw itself. It controls subsampling noise, but not Monte-Carlo noise, and every iteration
     /// passes over all records.
     Inc,
-    /// `cv` and `inc` mixed (Geffner and Domke 2018).
+    /// A mixture of `cv` and `inc` (Geffner and Domke 2018).
     Ens {
         /// Weight of `cv`, in [0, 1].
         beta: f64,
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
     Joint,
-    /// The joint control variate only for the mean, as in the paper: the spread's gradient is `naive`'s.
+    /// The joint control variate only for the mean, as in the paper. The gradient of the spread is that of `naive`.
     JointMean,
-    /// The joint control variate as printed: only for the mean, with the spreads of a record's last visit and the prior
-    /// in the table.
+    /// The joint control variate as published: only for the mean, with the prior and the spreads of a record's last
+    /// visit in the table.
     JointPaper,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself as its approximation: the draw is integrated out, and a
-    /// SAGA table of expectations remains. For likelihoods of one linear predictor and mean-field families.
+    /// The joint control variate with the likelihood itself as its approximation. It integrates out the draw, and a
+    /// SAGA table of expectations remains. It needs a likelihood of one linear predictor and a mean-field family.
     JointExact,
 }
 
@@ -84,7 +84,7 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the expansion at the present mean.
+    /// The weight of the expansion at the current mean.
     pub(crate) fn expansion(self) -> f64 {
         match self {
             Self::Cv => 1.0,
@@ -121,7 +121,7 @@ impl RecordEstimator {
         matches!(self, Self::Joint | Self::JointMean)
     }
 
-    /// Whether anything is remembered between iterations.
+    /// Whether it keeps a table between iterations.
     pub fn remembers(self) -> bool {
         !matches!(self, Self::Naive | Self::Stl | Self::Cv)
     }

@@ -19,7 +19,7 @@ pub(super) struct Expected {
     /// `E[ℓ']` and `E[ℓ'']` of the batch.
     first: Vec<f64>,
     second: Vec<f64>,
-    /// The same minus the entries of the table.
+    /// The differences of `first` and `second` from the entries of the table.
     first_change: Vec<f64>,
     second_change: Vec<f64>,
 }
@@ -90,7 +90,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out)
     }
 
-    /// Writes the prior at the draws, less its expansion at the mean in both parts of ω.
+    /// Writes the prior at the draws, minus its expansion at the mean in both parts of ω.
     fn prior_at_draws(&mut self, mean: &[f64], out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         self.density.prior_value_grad(

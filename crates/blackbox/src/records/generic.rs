@@ -1,4 +1,4 @@
-//! The joint control variate for any doubly stochastic objective, not only a bound.
+//! The joint control variate for any doubly stochastic objective.
 
 use jensen_math::rng;
 use jensen_math::simd::Simd;
@@ -16,7 +16,7 @@ use crate::reduce::axpy;
 /// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be minimised, with n uniform over N records and independent standard
 /// normal ε for each record, and an approximation f̃ whose expectation over ε is known.
 ///
-/// Noise of a batch is `batch × noise_dim`, row by row. Everything is added to its output with the factor `scale`.
+/// Noise of a batch is `batch × noise_dim`, row by row. Every method adds to its output with the factor `scale`.
 pub trait DoublyStochastic: Sync {
     /// The number of parameters.
     fn parameters(&self) -> usize;
@@ -24,7 +24,7 @@ pub trait DoublyStochastic: Sync {
     /// N.
     fn records(&self) -> usize;
 
-    /// Standard normals a record and iteration.
+    /// Number of standard normals per record and iteration.
     fn noise_dim(&self) -> usize;
 
     /// Adds `Σ ∇f(w; n, εₙ)` to `out` and returns `Σ f(w; n, εₙ)`.
@@ -64,14 +64,14 @@ pub struct GenericSettings {
     pub memory_limit: Option<u64>,
 }
 
-/// Algorithm 3 of Wang, Geffner and Domke (2024), and the estimators beside it; its output is w.
+/// Algorithm 3 of Wang, Geffner and Domke (2024), and the estimators in its comparison. Its output is w.
 ///
 /// ```text
 /// g = 1/|B| Σ_B [∇f(w; n, ε) − ∇f̃(wⁿ; n, ε)] + G      G = 1/N Σₘ E_ξ ∇f̃(wᵐ; m, ξ)
 /// ```
 ///
-/// The paper's listing starts G at the present w while the table holds older parameters, a bias that
-/// never decays; here G is gathered while the table is filled.
+/// The paper's listing initialises G at the current w while the table holds older parameters, a bias that never
+/// decays. This implementation accumulates G while it fills the table.
 pub struct Generic<'a, O: DoublyStochastic> {
     objective: &'a O,
     settings: GenericSettings,
@@ -105,7 +105,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
     /// A run from `start`.
     ///
     /// # Errors
-    /// Fails if batch, warm-up or estimator do not fit together, or the snapshots would exceed the memory limit.
+    /// Fails if batch, warm-up and estimator conflict, or the snapshots would exceed the memory limit.
     pub fn new(
         objective: &'a O,
         seed: u64,
@@ -181,7 +181,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         }
     }
 
-    /// Moves the anchor to w: one pass.
+    /// Moves the anchor to w, which takes one pass.
     fn anchor(&self, w: &[f64], table: &mut Table) {
         if let Store::Anchor { mean, .. } = &mut table.store {
             mean.clear();
@@ -201,7 +201,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         table.complete = true;
     }
 
-    /// Adds the control variate to the gradient and returns the change of G by the visit.
+    /// Adds the control variate to the gradient and returns the change of G due to the visit.
     fn control(
         &self,
         state: &GenericState,

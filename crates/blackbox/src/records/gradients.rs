@@ -37,34 +37,34 @@ use crate::reduce::axpy;
 /// bound itself (the paper minimises its negative; its appendix F drops the sign of k), with four
 /// differences that keep every expectation and lower the variance:
 ///
-/// * The prior needs no table: all of it is known in every iteration, so its expansion is taken at
-///   the present mean.
-/// * The expansion of a record is displaced by the present δ, not by the spread stored with μⁿ: `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ)
-///   δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. No spread needs to be stored, the expansion is closer to the function that
-///   it replaces, and any family of the form `z = μ + δ(ε)` is supported, including full rank and low rank.
+/// * The prior needs no table. Every iteration knows all of it, so its expansion uses the current mean.
+/// * The expansion of a record uses the current δ instead of the spread stored with μⁿ:
+///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, the expansion
+///   is closer to the function that it replaces, and any family of the form `z = μ + δ(ε)` is supported, including full
+///   rank and low rank.
 /// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread needs
 ///   the diagonal of the Hessian. Its first-order part, c, has mean zero over the records at any draw, so it applies to
-///   the spread as well. If the diagonal is available (one linear predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ²
-///   ℓₙ''`) the second-order part applies to it, too: `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b
-///   ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains, which no batch averages out.
-///   `joint-mean` does not change the spread, as in the paper.
+///   the spread as well. If the diagonal is available (one linear predictor, a mean-field family:
+///   `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part also applies to it: `joint` and `joint-svrg` add
+///   `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains at
+///   every batch size. `joint-mean` does not change the spread, as in the paper.
 ///
 /// * `joint-svrg` takes the odd part of the gradient around its anchor instead of the paper's Hessian-vector product,
-///   which is its first order. The odd part has mean zero over any symmetric noise, however far the draw. With one draw
-///   and the anchor at the mean, the even part remains. It never varies more than the gradient itself, whereas the
-///   remainder of an expansion may. A linear predictor keeps the product, which costs almost nothing there.
+///   which is its first order. The odd part has mean zero over any symmetric noise, for every distance of the draw.
+///   With one draw and the anchor at the mean, the even part remains. It never varies more than the gradient itself,
+///   while the remainder of an expansion can. A linear predictor keeps the product, because its cost is negligible.
 ///
 /// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
 /// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the
-/// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
-/// E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations remains; the prior is still
-/// sampled, with its expansion.
+/// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`,
+/// `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations
+/// remains. The estimator still samples the prior, with its expansion.
 ///
 /// `joint-paper` has none of these differences; see `literal`.
 ///
-/// With several draws, m is that of their mean displacement. The prior's expansion, too, applies only to the mean,
-/// except in c: the noise of its curvature in the spread, −σ²(ε² − 1) per coordinate of a standard normal prior, is not
-/// multiplied by N/B and remains.
+/// With several draws, m uses their mean displacement. The expansion of the prior also applies only to the mean, except
+/// in c. The noise of its curvature in the spread, −σ²(ε² − 1) per coordinate of a standard normal prior, has no factor
+/// N/B and remains.
 ///
 /// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product;
 /// joint-svrg 4 in one call, of which a linear predictor saves all but one forward pass and two or three backward
@@ -230,7 +230,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// The same with the given kernels instead of the fastest ones of this machine.
+    /// Uses the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self { simd, ..self }
     }
@@ -301,14 +301,14 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         fill_noise(source, NOISE, iteration, rows, self.draws, out);
     }
 
-    /// Whether draws are made and pulled back by kernels for one draw of independent coordinates.
+    /// Whether specialised kernels for one draw of independent coordinates compute draws and pull them back.
     fn is_plain(&self) -> bool {
         self.draws == 1 && self.family.is_factorised()
     }
 
-    /// Writes the estimate into `out` (one number per parameter, upwards). `false` when the density, a gradient or a
-    /// product at a draw is not finite: then `out` must not be used and the table not be renewed. An estimator with an
-    /// incomplete table is `naive`. `joint-exact` integrates the draw out even then.
+    /// Writes the estimate into `out` (one number per parameter, upwards). `false` if the density, a gradient or a
+    /// product at a draw is not finite. The caller must then ignore `out` and keep the table. An estimator with an
+    /// incomplete table acts as `naive`. Even then `joint-exact` integrates out the draw.
     pub fn evaluate(
         &mut self,
         request: &GradientRequest<'_>,
@@ -445,8 +445,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Renews the entries of the batch of the last [`evaluate`](Self::evaluate), and G with them. That call must have
-    /// had the same request, with a visit announced. `complete` says that every record has been visited by now.
+    /// Renews the table entries of the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
+    /// have had the same request, with a visit announced. `complete` means that every record has been visited.
     pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);

@@ -1,4 +1,4 @@
-//! The joint control variate as printed (Wang, Geffner and Domke 2024, Eq. 13 and Algorithm 2).
+//! The joint control variate as published (Wang, Geffner and Domke 2024, Eq. 13 and Algorithm 2).
 //!
 //! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) at the last visit of a record, the expansion of a
 //! record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`: the prior is part of every record's entry, and the displacement uses the
@@ -60,7 +60,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// Adds the entries of the batch at their stored points to `first`, and their products with the stored
-    /// displacements at the present noise to `second`.
+    /// displacements at the current noise to `second`.
     fn add_stored(
         &mut self,
         request: &GradientRequest<'_>,
@@ -86,7 +86,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Adds Σ e_n of records at a point to `first`, and the same of their Hessians times `shift` to `second`.
+    /// Adds Σ e_n of records at a point to `first`, and the corresponding sum of Hessians times `shift` to `second`.
     fn add_entries(
         &mut self,
         records: &[u32],

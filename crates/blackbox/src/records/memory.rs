@@ -1,4 +1,4 @@
-//! Memory of a fit, estimated before it is taken.
+//! The memory of a fit, estimated in advance.
 
 use jensen_density::RecordDensity;
 
@@ -11,8 +11,8 @@ const SMALL: usize = 10_000;
 /// Number of batches that are examined to estimate how many coordinates one touches.
 const PROBES: usize = 8;
 
-/// Numbers of parameters that any fit keeps beside its table: ω, its best and average, the
-/// optimiser's two moments, gradients.
+/// Numbers of parameters that any fit keeps in addition to its table: ω, its best and average, the optimiser's two
+/// moments, gradients.
 const COPIES: u64 = 8;
 
 /// The expected memory of a fit.
@@ -33,8 +33,9 @@ impl Footprint {
 
 /// The largest memory of a fit with `estimator`, excluding the model's own.
 ///
-/// Linear predictors are remembered as K numbers per record, expectations as two. Any other model keeps one mean a live
-/// slot (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
+/// The table of a linear predictor has K numbers per record, and that of expectations has two. Any other model keeps
+/// `2⌈N/B⌉ − 1` slots, each with one mean (all of ω for `inc` and `ens`) or only with the coordinates that a batch
+/// uses.
 pub fn footprint<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

@@ -1,4 +1,4 @@
-//! Minibatch gradients of linear predictors: everything is done on ηₙ.
+//! Minibatch gradients of linear predictors, computed on ηₙ.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -108,19 +108,19 @@ impl<'l> Parts<'l> {
         }
     }
 
-    /// Points at which η is needed: the draws and, if the estimator needs it, the mean.
+    /// The points of evaluation of η: the draws and, if the estimator needs it, the mean.
     fn lanes(&self) -> usize {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
 
-    /// The inputs of the backward pass: a column per draw, then the correction, then the change of G.
+    /// The inputs of the backward pass: one column per draw, then the correction, then the change of G.
     fn columns(&self) -> usize {
         self.draws + usize::from(self.control) + usize::from(self.visit)
     }
 }
 
 impl Predictors {
-    /// η of a batch at the draws z and at the mean; only `touched` coordinates are read, where given.
+    /// η of a batch at the draws z and at the mean. It reads only the `touched` coordinates, if given.
     fn project(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -175,8 +175,8 @@ impl Predictors {
         }
     }
 
-    /// Gathers the stored entries of a batch: their gradients into `stored` and, where the table keeps a diagonal,
-    /// their curvatures. Zeros before the first visit.
+    /// Gathers the stored entries of a batch: their gradients into `stored` and, if the table keeps a diagonal, their
+    /// curvatures. Entries are zero before the first visit.
     fn load(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -211,8 +211,8 @@ impl Predictors {
         3 * batch.len() as u64
     }
 
-    /// Fills `rest`, and `second` with the change of the curvatures where the table keeps a diagonal.
-    /// The evaluations of records that it took.
+    /// Fills `rest`, and fills `second` with the change of the curvatures if the table keeps a diagonal. Returns the
+    /// number of evaluations of records.
     fn differences(
         &mut self,
         linear: &dyn LinearPredictor,

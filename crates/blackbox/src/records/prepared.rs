@@ -1,4 +1,4 @@
-//! The records of a density as a fit uses them.
+//! The records of a density, prepared for a fit.
 
 use jensen_density::{AllRecords, ErasedRecords, RecordDensity};
 
@@ -10,7 +10,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// cost more than the fit.
 const SCOUTS: usize = 1000;
 
-/// A density's records, prepared for methods of minibatches.
+/// The records of a density, prepared for minibatch methods.
 pub struct Prepared<'a> {
     records: ErasedRecords<'a>,
     scouts: usize,

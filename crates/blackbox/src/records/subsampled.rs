@@ -1,13 +1,13 @@
-//! Doubly stochastic evaluation: the data are subsampled as the approximation is (section 3.2 of the paper).
+//! Doubly stochastic evaluation: samples both the approximation and the data (section 3.2 of the paper).
 //!
 //! Every independent observation of an estimate, which is a mirrored pair of draws, has its own minibatch of records,
-//! the same at both ends of an assessed step. So the jackknife, the variance in Inequalities 11 and 13 and the standard
-//! errors of the stopping rule include the subsampling noise without changes, and larger samples visit more records as
-//! well as more draws.
+//! the same at both ends of an assessed step. The jackknife, the variance in Inequalities 11 and 13 and the standard
+//! errors of the stopping rule therefore include the subsampling noise without changes, and larger samples use more
+//! records as well as more draws.
 //!
-//! A minibatch has one record from each of B equal parts of the data: record `⌊(b + u) N/B⌋` for part b with an
-//! independent uniform u. Every record is expected B/N times, so that `log p(z) + N/B Σ log p(xₙ | z)` is unbiased for
-//! the log density.
+//! A minibatch has one record from each of B equal parts of the data: record `⌊(b + u) N/B⌋` for part b, with an
+//! independent uniform u. Every record has an expected count of B/N, so `log p(z) + N/B Σ log p(xₙ | z)` is unbiased
+//! for the log density.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -94,7 +94,7 @@ impl<D: RecordDensity> Subsampled<D> {
         self.density.records() as f64 / self.batch as f64
     }
 
-    /// The records of the present position, slot by slot.
+    /// The records of the current position, slot by slot.
     fn pick(&self, lanes: usize, out: &mut Vec<u32>) {
         let position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let observations = match position.layout {

@@ -1,10 +1,10 @@
-//! The tables of estimators, from earlier iterations.
+//! The tables in which estimators store results of earlier iterations.
 //!
 //! No form stores N × D numbers. A linear predictor is stored by its values ηₙ, K per record: the stored mean enters
 //! the expansion only through them. Any other model shares one snapshot among the records of an iteration; with
-//! reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. If a batch touches few coordinates, a snapshot stores
-//! only those. If the draw is integrated out, two expectations per record are stored. The table also has the sum of the
-//! entries, and the sum of the Hessians' diagonals if it corrects the spread.
+//! reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. If a batch uses few coordinates, a snapshot stores only
+//! these. If the estimator integrates out the draw, the table stores two expectations per record. The table also has
+//! the sum of the entries, and the sum of the Hessians' diagonals if it corrects the spread.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
@@ -188,7 +188,7 @@ impl Table {
         }
     }
 
-    /// Snapshots alive; 0 if none are stored.
+    /// Number of live snapshots; 0 if none are stored.
     pub fn live_slots(&self) -> usize {
         match &self.store {
             Store::Slots(slots) => slots.live(),

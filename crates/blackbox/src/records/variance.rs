@@ -1,4 +1,4 @@
-//! How noisy an estimator is at an iterate, and through which of its two sources.
+//! The variance of an estimator at an iterate, split by its two sources.
 
 use jensen_density::{Lanes, RecordDensity};
 use jensen_math::rng;
@@ -47,13 +47,13 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
 pub struct EvaluationPoint<'r> {
     /// ω.
     pub omega: &'r [f64],
-    /// The table, which is not changed.
+    /// The table, which stays unchanged.
     pub table: &'r Table,
     /// The sizes of batches.
     pub batches: &'r Batches,
     /// Seed of batches and draws.
     pub seed: u64,
-    /// Key of batches and draws, so that iterations have their own.
+    /// Key of batches and draws, which differs between iterations.
     pub iteration: u64,
     /// Pairs of a batch and a draw for each figure, at least 2.
     pub samples: usize,
@@ -61,7 +61,7 @@ pub struct EvaluationPoint<'r> {
 
 /// Analyses one estimator at one iterate with its table frozen.
 ///
-/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, every batch is evaluated
+/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, it evaluates every batch
 /// at two independent pairs of antithetic draws. Their covariance over the batches has the variance of the conditional
 /// expectation as its expectation, so no inner integral needs to converge. The Monte-Carlo part uses all records as the
 /// batch. Batches are uniformly random subsets of the first batch's size. Costs `5·samples` batches and `samples`
@@ -171,7 +171,7 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Watch {
     pub(crate) table: Table,
-    /// Whether no draw was rejected in the present epoch.
+    /// Whether no draw was rejected in the current epoch.
     pub(crate) clean: bool,
 }
 

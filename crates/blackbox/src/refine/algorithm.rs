@@ -88,7 +88,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Self { policy, ..self }
     }
 
-    /// The same, where coordinates have these scales.
+    /// Sets the scales of the coordinates.
     pub fn of_scales(mut self, scales: &[Scale]) -> Self {
         self.scales = scales.to_vec();
         self
@@ -98,7 +98,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Budget of gradients: twice as many if a stationary phase has nearly mixed, so that one more can finish.
+    /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that one more phase can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.policy.gradients(dim, self.target.work());
@@ -115,8 +115,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether the budget of gradients is used up. A stationary phase that has mixed and was extended for imprecise
-    /// spreads is completed: its cost is an estimate, and mixed draws are not discarded because of it.
+    /// Whether the budget of gradients is used up. A mixed stationary phase that was extended for imprecise spreads may
+    /// finish, because its cost is only an estimate and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -149,12 +149,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of a size are so much larger than leapfrog's that integrating along circles pays.
+    /// Whether steps of this size are so much larger than leapfrog's that integration along circles is worthwhile.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
 
-    /// Chooses the coordinates that are integrated along circles, for steps of this size.
+    /// Chooses the coordinates for integration along circles, for steps of this size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
         state.circles = match self.is_large(size) {
             true => nearly_normal(&state.particles),
@@ -162,15 +162,15 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         };
     }
 
-    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base lie further
-    /// out. With many coordinates this makes lengths twice as long as needed; with few, they show tails that posterior
-    /// particles do not reach for many stationary phases.
+    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density lie
+    /// further out. With many coordinates their use would double the necessary length. With few coordinates they reveal
+    /// tails that posterior particles reach only after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. `false` if a population died.
+    /// Chooses the next temperature and resamples. `false` if a population has no particles left.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -199,7 +199,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         true
     }
 
-    /// One transition at a temperature, and whether the particles go on to the next.
+    /// One transition at a temperature. Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
             return Err("a population has no particle of positive density left".to_owned());
@@ -231,8 +231,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Begins a stationary phase with this number of transitions. Keeps the draws of the previous phase at the spacing
-    /// of the new ones.
+    /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the
+    /// spacing of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;
@@ -249,8 +249,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a stationary phase. A quarter as many transitions as are recorded, at least [`SETTLE`], come
-    /// first and choose the step size.
+    /// One transition of a stationary phase. Before the recorded transitions, a quarter of their number (at least
+    /// [`SETTLE`]) choose the step size.
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(

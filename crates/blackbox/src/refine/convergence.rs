@@ -1,7 +1,7 @@
-//! Whether chains from elsewhere reach the region of the refined draws.
+//! Tests whether chains from other optima reach the region of the refined draws.
 //!
-//! The bound of a simple family has optima where the posterior has none. From such a point Hamiltonian transitions run
-//! to the draws; from a mode of the posterior they do not.
+//! The bound of a simple family can have optima where the posterior has no mode. Hamiltonian transitions run from such
+//! a point to the draws, but not from a mode of the posterior.
 
 use std::f64::consts::FRAC_PI_2;
 

@@ -1,10 +1,11 @@
 //! The log evidence from particles at all temperatures.
 //!
-//! Every density of the path is `t(x) e^(β r(x))` up to its evidence, with `r = log p − log t`: all that the evidences
-//! depend on is `r` of particles at known temperatures. The estimate is the multistate Bennett acceptance ratio (Shirts
-//! and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) / Z_j`. Forward
-//! weights alone miss regions that no particle has found at the earlier temperature, such as the neck of a funnel. The
-//! estimate here also uses the draws of the last stationary phase, which have been there.
+//! Every density of the path is `t(x) e^(β r(x))` up to its evidence, with `r = log p − log t`: so the evidences depend
+//! only on the values of `r` for particles at known temperatures. The estimate is the multistate Bennett acceptance
+//! ratio (Shirts and Chodera 2008): with `N_k` particles at β_k,
+//! `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) / Z_j`. Forward weights alone miss regions that no particle has
+//! found at the earlier temperature, such as the neck of a funnel. The estimate here also uses the draws of the last
+//! stationary phase, which cover such regions.
 
 use jensen_math::special::log_sum_exp_slice;
 

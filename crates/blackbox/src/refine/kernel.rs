@@ -1,13 +1,13 @@
 //! One Hamiltonian transition of all particles at once.
 //!
-//! All lanes take the same number of [steps], so that every step is one call to the density. Step sizes differ from
-//! lane to lane by up to a quarter, which breaks periods. A lane whose energy varies by more than [`WANDER`] nats along
-//! its trajectory is restarted with steps four times smaller and more of them, up to [`LEVELS`] times. Only such lanes
-//! pay for it. The level reached is a function of position and momentum, so the map to the trajectory's end with
-//! reversed momentum preserves the target if it is proposed only if the reverse trajectory reaches the same level: no
-//! coarser trajectory from the end may be good. (The step size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST:
-//! Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, with a choice that has no randomness of its
-//! own.) In the neck of a funnel small steps are taken, elsewhere large ones, and detailed balance holds exactly.
+//! All lanes use the same number of [steps], so every step is one call to the density. Step sizes differ between lanes
+//! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
+//! along its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such
+//! lanes bear the cost. The level reached is a function of position and momentum, so the map to the trajectory's end
+//! with reversed momentum preserves the target if it is proposed only if the reverse trajectory reaches the same level:
+//! no coarser trajectory from the end may be good. (The step size is chosen as by Bou-Rabee, Carpenter and Marsden,
+//! *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, with a deterministic choice.) Steps
+//! are small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -49,11 +49,11 @@ const STRIP: usize = 1 << 16;
 /// The kind of move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
-    /// The coordinates that are integrated along the circles of a standard normal.
+    /// The coordinates for integration along the circles of a standard normal.
     pub circles: &'s [bool],
     /// Inverse temperature of the target.
     pub beta: f64,
-    /// Step size before it is jittered.
+    /// Step size before jitter.
     pub size: f64,
     /// Mean length of a trajectory.
     pub length: f64,
@@ -72,7 +72,7 @@ pub(super) struct Moved {
     pub steps: usize,
 }
 
-/// Leapfrog step size for a standard normal with this number of coordinates.
+/// Leapfrog step size for a standard normal with the given number of coordinates.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }

@@ -1,13 +1,13 @@
-//! Leaps: proposals from anywhere, over all scales at once.
+//! Leaps: independent proposals over all scales.
 //!
 //! Hamiltonian transitions follow the density. Between a spike and a slab a thousand times as wide, or from the middle
-//! of a Cauchy distribution to its tails, there is nothing to follow, and particles that all began in the one agree
-//! without the other. At the posterior, some particles are therefore also offered an independent proposal: in a uniform
-//! direction on the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed like the
-//! distances of the particles. Proposals alternate between all coordinates together and one of them alone. Metropolis
-//! and Hastings' rule for independent proposals (Tierney 1994, section 2.3.3) keeps the posterior exactly. A part of
-//! the posterior with mass w that such a proposal hits with probability π is entered about once in `1/π` offers and
-//! left as rarely as its mass requires, whatever lies between.
+//! of a Cauchy distribution to its tails, the density gives no direction, and particles that all start in one region
+//! agree without the other. At the posterior, some particles therefore also receive an independent proposal: in a
+//! uniform direction on the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed
+//! like the distances of the particles. Proposals alternate between all coordinates together and a single coordinate.
+//! The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior
+//! exactly. A part of the posterior with mass w that such a proposal hits with probability π is entered about once in
+//! `1/π` proposals and left as rarely as its mass requires, whatever the density between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -43,7 +43,7 @@ pub(super) struct Distances<'e> {
 }
 
 impl Distances<'_> {
-    /// The distance's logarithm at two uniform numbers.
+    /// The logarithm of the distance at two uniform numbers.
     pub(super) fn at(&self, [which, within]: [f64; 2]) -> f64 {
         let (low, high) = self.range;
         if self.edges.is_empty() || which < 0.5 {

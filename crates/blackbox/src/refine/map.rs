@@ -1,9 +1,10 @@
 //! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` for a
-//! Gaussian; for a conditionally structured Gaussian its own map from the noise, whose Jacobian depends on the point.
+//! Gaussian; for a conditionally structured Gaussian, the family's map from the noise, whose Jacobian depends on the
+//! point.
 //!
-//! A is the family's own square root of its covariance: the standard deviations, the Cholesky factor, or for
-//! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
-//! `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square where the family's own map from its noise is not.
+//! A is a square root of the family's covariance: the standard deviations, the Cholesky factor, or for `D² + U Uᵀ` the
+//! matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square,
+//! unlike the family's map from its noise.
 
 use std::borrow::Cow;
 use std::sync::Arc;

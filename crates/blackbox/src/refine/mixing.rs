@@ -1,21 +1,21 @@
-//! Whether chains have forgotten their start: nested R̂, effective sample size, Monte-Carlo standard error.
+//! Diagnostics of mixing: nested R̂, effective sample size, Monte-Carlo standard error.
 //!
 //! Draws of a quantity are ordered by time, then by population, then by chain: draw `t (P K) + p K + k`. The K chains
-//! of a population started at one point, so the spread of the population means shows how much they still depend on it
-//! (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian Analysis 2024): `nR̂ = √(1 +
-//! B/W)` with B the variance of the population means and W the mean over populations of the variance between its chains
-//! plus that within them.
+//! of a population started at one point, so the spread of the population means shows their remaining dependence on that
+//! point (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian Analysis 2024):
+//! `nR̂ = √(1 + B/W)` with B the variance of the population means and W the mean over populations of the variance
+//! between its chains plus that within them.
 //!
 //! The standard error of the mean comes from the spread of the chain means or of the population means, whichever is
 //! larger. The effective sample size is the variance divided by its square.
 //!
-//! A shared dependence on the start does not appear as spread between populations: chains that all began in the middle
-//! of a long arm agree until one reaches its end. So a trend in time is checked, too, in units of its standard error
-//! between chains. The chains of a population have separated by then, and a false alarm costs only another stationary
-//! phase.
+//! A shared dependence on the start does not appear as spread between populations. Chains that all start in the middle
+//! of a long arm agree until one reaches its end. The diagnostics therefore also test for a trend in time, in units of
+//! its standard error between chains. The chains of a population have separated by that time, and a false alarm costs
+//! only another stationary phase.
 //!
-//! Of thousands of mixed quantities, some have population means that are far apart by chance. The worst is therefore
-//! compared with the expected worst of that many.
+//! Of thousands of mixed quantities, some have population means that are far apart by chance. The worst quantity is
+//! therefore compared with the expected worst of the same number of quantities.
 
 use jensen_math::special::gamma_p;
 use serde::{Deserialize, Serialize};
@@ -40,13 +40,13 @@ impl Ensemble {
 
     /// The mixing of one quantity's draws, at an integer number of times.
     ///
-    /// A quantity that is the same in all draws has mixed. One that is not finite somewhere has not.
+    /// A constant quantity has mixed. A quantity that is not finite at some draw has not mixed.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
         self.worst(draws, 1.0)
     }
 
-    /// The same for the worst of many quantities, whose population means lie apart by chance alone: `chance` times as
-    /// much in the square.
+    /// The diagnostics for the worst of many quantities, whose population means differ by chance alone: `chance` times
+    /// as much in the square.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -121,12 +121,12 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// The worse of a quantity and its squared distance from its mean, so that spreads have to mix, too.
+    /// The worse of a quantity and its squared distance from its mean, so that spreads must also mix.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
 
-    /// The same of one of many quantities, as [`worst`](Self::worst).
+    /// [`judge_with_spread`](Self::judge_with_spread) for one of many quantities, as in [`worst`](Self::worst).
     pub(super) fn worst_with_spread(&self, draws: &[f64], chance: f64) -> Mixing {
         let (mean, _) = mean_se(draws);
         let own = self.worst(draws, chance);
@@ -150,7 +150,7 @@ fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     }
 }
 
-/// How well a quantity has mixed.
+/// The mixing of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixing {
     /// Nested R̂.
@@ -170,9 +170,9 @@ pub const RHAT_LIMIT: f64 = 1.01;
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Ratio of the largest variance of population means among this number of mixed quantities to that among [`FEW`]: the
-/// medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and 2.4
-/// for ten thousand, the worst of which would otherwise require that many times more draws of all.
+/// Ratio of the largest variance of population means among the given number of mixed quantities to that among [`FEW`]:
+/// the medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and
+/// 2.4 for ten thousand, the worst of which would otherwise require that many times more draws of all.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -199,15 +199,15 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Whether nested R̂, the effective sample size and the drift of one of this number of quantities are within their
-    /// limits.
+    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number
+    /// of quantities.
     pub fn is_good_of(&self, quantities: usize, policy: &Policy) -> bool {
         self.rhat <= RHAT_LIMIT
             && self.ess >= policy.effective_draws
             && self.drift <= policy.confidence_of(quantities)
     }
 
-    /// The same of a quantity alone.
+    /// Whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.is_good_of(1, policy)
     }

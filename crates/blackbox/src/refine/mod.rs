@@ -1,18 +1,19 @@
-//! Refinement: from an approximation to draws of the posterior, and an assessment of the approximation.
+//! Refinement turns an approximation into draws of the posterior and assesses the approximation.
 //!
-//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly so, and the density evaluates
-//! hundreds of particles per call. Independent populations of particles are drawn from a widened approximation, moved
-//! to the posterior through a sequence of temperatures, and then moved by Hamiltonian transitions until their draws
-//! have mixed. Only its start and its coordinates are variational. It measures the approximation by the evidence:
-//! `KL(q‖p) = log Z − ELBO`.
+//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly so, and one call to the
+//! density evaluates hundreds of particles. Independent populations of particles are drawn from a widened
+//! approximation, moved to the posterior through a sequence of temperatures, and then moved by Hamiltonian transitions
+//! until their draws have mixed. Only its start and its coordinates are variational. It measures the approximation by
+//! the evidence: `KL(q‖p) = log Z − ELBO`.
 //!
-//! Stationary phases of 16, 32, 64, … transitions follow each other. Each chooses coordinates and step size from the
-//! previous one, keeps them while it records, and is judged alone and then together with the previous phase. In the
-//! first one, the chains of a population start at one particle that is far from the others, so nested R̂ shows how much
-//! they depend on it. A stationary phase that has mixed ends the refinement, unless chains that are then moved far into
-//! a tail stay there. In that case the phase is repeated with them. If the remaining budget of gradients allows less
-//! than half of such a phase, the refinement ends with reasons against its draws. The cost is the stated limit in
-//! gradients at most, twice that where a stationary phase has nearly mixed, and usually a tenth of it.
+//! Stationary phases of 16, 32, 64, … transitions follow each other. Each phase chooses coordinates and step size from
+//! the previous one and keeps them while it records. It is judged alone and then together with the previous phase. In
+//! the first one, the chains of a population start at one particle that is far from the others, so nested R̂ shows
+//! their dependence on it. A stationary phase that has mixed ends the refinement, unless chains that are then moved far
+//! into a tail stay there. In that case the refinement repeats the phase with these chains. If the remaining budget of
+//! gradients allows less than half of such a phase, the refinement ends with reasons against its draws. The cost in
+//! gradients is at most the stated limit, or twice that if a stationary phase has nearly mixed, and usually a tenth of
+//! the limit.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -8,23 +8,23 @@ use crate::approximation::{Draws, LoadError};
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
-/// A temperature of the way from the widened approximation to the posterior.
+/// A temperature between the widened approximation and the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TemperatureStep {
     /// Inverse temperature.
     pub beta: f64,
-    /// Effective share of the particles under the weights of the change to it.
+    /// Effective share of the particles under the weights of the change to this temperature.
     pub share: f64,
-    /// Mean acceptance of the transitions at it.
+    /// Mean acceptance of the transitions at this temperature.
     pub acceptance: f64,
-    /// Number of transitions at it.
+    /// Number of transitions at this temperature.
     pub moves: usize,
 }
 
 /// A stationary phase of transitions at the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// Transitions recorded, after a quarter as many that were not.
+    /// Number of recorded transitions. One unrecorded transition precedes them for every four of them.
     pub transitions: usize,
     /// Step size in standard deviations.
     pub step_size: f64,
@@ -51,20 +51,20 @@ impl Default for StationaryPhase {
     }
 }
 
-/// Draws of the posterior, and their assessment of the approximation that they started from.
+/// Draws of the posterior, and the resulting assessment of the approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refined {
-    /// How the chains are arranged.
+    /// The arrangement of the chains.
     pub ensemble: Ensemble,
     /// Equally weighted draws on the unconstrained scale in the order that [`Ensemble::judge`] expects, with the
     /// approximation's log density.
     pub draws: Draws,
     /// Their log density.
     pub log_p: Vec<f64>,
-    /// The log evidence in nats, of the region that was reached; with improper priors or dropped constants up to a
+    /// The log evidence of the reached region in nats. With improper priors or dropped constants it holds up to a
     /// constant.
     pub log_evidence: Estimate,
-    /// The worst mixing of the last stationary phase.
+    /// The worst diagnostics of the last stationary phase.
     pub mixing: Mixing,
     /// The temperatures.
     pub ladder: Vec<TemperatureStep>,
@@ -74,11 +74,11 @@ pub struct Refined {
     pub calls: Calls,
     /// Other optima of the bound from which chains have reached the draws: the posterior has no mode there.
     pub converged_from: Vec<Vec<f64>>,
-    /// The reasons against the draws, one sentence each without its full stop; empty if they have mixed.
+    /// The reasons not to use the draws, one sentence each without the full stop; empty if they have mixed.
     pub reasons: Vec<String>,
 }
 
-/// Refined draws in their stored form.
+/// The stored form of refined draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefinedDraws {
     /// Equally weighted draws on the unconstrained scale, with the approximation's log density.
@@ -119,7 +119,7 @@ impl RefinedDraws {
 }
 
 impl Refined {
-    /// Whether all diagnostics agree that the draws are draws of the posterior.
+    /// Whether the draws pass all diagnostics.
     pub fn mixed(&self) -> bool {
         self.reasons.is_empty()
     }

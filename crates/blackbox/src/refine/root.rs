@@ -244,7 +244,7 @@ impl LowRankRoot {
         multiply_panel(Shape::Full, &self.v, &mixed, lanes, x);
     }
 
-    /// Eigenvalues of `Vᵀ V` and its eigenvectors, in sequence.
+    /// Eigenvalues of `Vᵀ V`, and its eigenvectors, concatenated.
     fn spectrum(&self) -> (Vec<f64>, Vec<f64>) {
         let rank = self.rank;
         let mut gram = vec![0.0; rank * rank];

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::mixing::Ensemble;
 
-/// When a fit is refined.
+/// When to refine a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// If the policy chooses method and family, the approximation alone is not trusted, and mixed draws would be.
-    /// Excluded are posteriors that look improper or have modes that chains do not connect. A method or family that the
-    /// user requested is reported without refinement.
+    /// Refine if the policy chooses method and family, the approximation alone is not trusted, and mixed draws would
+    /// be. This excludes posteriors that look improper or have modes that chains do not connect. A fit with a requested
+    /// method or family is reported without refinement.
     #[default]
     Auto,
     /// Never.
@@ -23,9 +23,9 @@ pub enum RefineWhen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RefineSettings {
-    /// When a fit is refined at all.
+    /// When to refine a fit.
     pub when: RefineWhen,
-    /// Populations and chains of each.
+    /// Number of populations, and of chains in each.
     pub ensemble: Ensemble,
 }
 
@@ -45,7 +45,7 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    /// These settings, at another time.
+    /// These settings with another condition for refinement.
     pub fn of(when: RefineWhen) -> Self {
         Self {
             when,

@@ -19,7 +19,7 @@ use crate::oracle::Estimate;
 pub(super) enum Phase {
     /// Moving to the posterior.
     Temper,
-    /// At the posterior: choosing a step size.
+    /// At the posterior, while choosing a step size.
     Settle,
     /// At the posterior: recording.
     Draw,
@@ -38,7 +38,7 @@ impl Phase {
 /// Recorded draws of a stationary phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
-    /// Sets of particles, in sequence.
+    /// Sets of particles, concatenated.
     pub x: Vec<f64>,
     /// Their log densities, without the map's Jacobian.
     pub log_p: Vec<f64>,

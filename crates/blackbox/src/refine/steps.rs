@@ -1,13 +1,13 @@
 //! Steps of positions and momenta, in one pass over their inputs.
 //!
-//! Each coordinate moves on its own between two half kicks. Straight moves with kicks by the gradient are leapfrog
-//! steps. For a standard normal of d coordinates, their energy error requires steps proportional to `d^(−1/4)`. Along
-//! the circles of a standard normal, with kicks by the gradient minus that of the normal, only the non-normal part
-//! causes errors, however many coordinates there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo on
-//! Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split
-//! Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long tails, circles are the worse choice, because
-//! kicks have to cancel their inward pull. So circles are used for the many coordinates that are nearly normal, and not
-//! for the few on which all others depend.
+//! Each coordinate moves independently between two half kicks. Straight moves with gradient kicks are leapfrog steps.
+//! For a standard normal of d coordinates, their energy error requires steps proportional to `d^(−1/4)`. Along the
+//! circles of a standard normal, with kicks by the gradient minus that of the normal, only the non-normal part causes
+//! errors, however many coordinates there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo on Hilbert
+//! spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split Hamiltonian
+//! Monte Carlo*, Statistics and Computing 24, 2014). For long tails circles are worse, because kicks must cancel their
+//! inward pull. The many nearly normal coordinates therefore use circles, and the few coordinates on which all others
+//! depend do not.
 
 use jensen_math::simd::Simd;
 

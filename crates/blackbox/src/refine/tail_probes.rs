@@ -1,13 +1,12 @@
-//! Whether the posterior has separated tail modes: regions far out, with appreciable mass, that chains have rarely
-//! visited.
+//! Tests for separated tail modes: regions far out in a tail with appreciable mass that chains rarely visit.
 //!
-//! The logarithm of a scale may have its mode where the data determine it, and beside that a separated tail mode,
-//! nearly flat and tens of standard deviations long: this happens for a precision under the prior gamma(0.001, 0.001).
-//! Chains go from one to the other once in some hundred transitions, and agree long before a separated tail mode has
-//! its share of them. After draws have mixed, a few chains are therefore moved out along a coordinate, by transitions
-//! of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then released. From
-//! tails that decay at least exponentially they return within a few transitions. If most have not returned, the chains
-//! that are still out join the others, and new draws are made.
+//! The logarithm of a scale may have its mode where the data determine it, and also a separated tail mode, nearly flat
+//! and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001). Chains move
+//! between the two once in a few hundred transitions, and agree long before the separated tail mode has its share of
+//! them. After draws have mixed, tail probes therefore move a few chains out along a coordinate, by transitions of
+//! `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then release them. From
+//! tails that decay at least exponentially they return within a few transitions. If most chains have not returned, the
+//! ones still in the tail join the others, and another phase draws.
 //!
 //! The probes test logarithms and logits, at most [`MOST`] of their two directions, those with the longest tails. They
 //! skip densities with evaluations that take much longer than others, because in such regions a solver may need a
@@ -116,7 +115,7 @@ struct Direction {
 }
 
 impl Direction {
-    /// Positions along it, in standard deviations.
+    /// Positions along the coordinate, in standard deviations.
     fn along(&self, z: &[f64], lanes: usize) -> Vec<f64> {
         let row = &z[self.coordinate * lanes..(self.coordinate + 1) * lanes];
         row.iter().map(|z| (z - self.middle) / self.sd).collect()

@@ -1,6 +1,6 @@
 //! Monotone transforms of single coordinates that have longer tails than a normal.
 //!
-//! The logarithm of a scale that may be close to zero has an exponential lower tail. Chains return from there slowly,
+//! If a scale may be close to zero, its logarithm has an exponential lower tail. Chains return from there slowly,
 //! because the gradient is small and the distance long. With `q(u) = u (u + √(u² + 1)) / 2`, which is quadratic above
 //! zero and vanishes below, `f(u) = m + s u + b q(u) − a q(−u)` has a long tail on either side with nonzero b or a, and
 //! is increasing, so that it maps a standard normal to the distribution of the particles.
@@ -67,7 +67,7 @@ fn q(u: f64) -> [[f64; 3]; 2] {
 }
 
 impl Tail {
-    /// All numbers in one list, for checkpoints.
+    /// All numbers as one list, for checkpoints.
     fn to_numbers(self) -> [f64; NUMBERS] {
         [
             self.shift,

@@ -1,9 +1,9 @@
 //! The path from a widened approximation to the posterior, in the coordinates of a map.
 //!
 //! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the
-//! approximation is standard normal: its tails cover a posterior's that are heavier than q's, and it costs a
-//! posterior that is normal there `O(log d)` nats, where wider standard deviations cost `O(d)`. At inverse
-//! temperature β the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
+//! approximation is standard normal: its tails cover posteriors with heavier tails than q, and for a normal
+//! posterior it costs only `O(log d)` nats, while wider standard deviations cost `O(d)`. At inverse temperature β
+//! the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;
@@ -20,7 +20,7 @@ const FREEDOM: usize = 5;
 pub(super) struct Particles {
     /// `dim × lanes`.
     pub x: Vec<f64>,
-    /// `∂/∂x log p`, as `x`; zero where the value is not finite.
+    /// `∂/∂x log p`, with the layout of `x`; zero where the value is not finite.
     pub grad: Vec<f64>,
     /// `log p(z) + log |∂z/∂x|`; −∞ where the density is zero or undefined.
     pub log_p: Vec<f64>,
@@ -154,7 +154,7 @@ impl<'a, D: LogDensity> Target<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Evaluators for this number of parts with up to `lanes` particles.
+    /// Evaluators for the given number of parts with up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
             self.workspaces.push(Scratch {

@@ -1,5 +1,5 @@
-//! From the widened approximation to the posterior through small changes of the target (Del Moral, Doucet and Jasra
-//! 2006).
+//! Tempering: moves particles from the widened approximation to the posterior through small changes of the target (Del
+//! Moral, Doucet and Jasra 2006).
 
 use jensen_math::special::log_sum_exp_slice;
 

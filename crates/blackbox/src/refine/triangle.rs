@@ -1,8 +1,9 @@
-//! Global parameters given the global parameters before them, and local parameters given all global parameters where an approximation has not found how.
+//! Conditional maps: each global parameter given the earlier ones, and local parameters given all global parameters if
+//! the approximation lacks that dependence.
 //!
-//! The spread of a level depends on its persistence, and one scale depends on another. A tail transform of single
-//! coordinates cannot remove that. The global parameters are ordered such that each comes after those that determine
-//! its spread. With features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
+//! The spread of a level may depend on its persistence, and one scale on another. Tail transforms of single coordinates
+//! cannot remove such dependence. The order puts each global parameter after the ones that determine its spread. With
+//! features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
 //!
 //! ```text
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
@@ -320,7 +321,7 @@ impl Triangle {
 
 impl Link {
     /// The weights of columns of features, the first of which is constant, for the mean and the log spread of draws.
-    /// The draws become residuals. `None` if they explain no more than chance does.
+    /// The draws become residuals. `None` if they explain no more than chance.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns

@@ -1,4 +1,4 @@
-//! Coordinates in which particles have unit variances.
+//! Whitening: coordinates in which particles have unit variances.
 
 use rayon::prelude::*;
 
@@ -22,7 +22,7 @@ const LOOKED_AT: usize = 2048;
 /// Number of times of a set of particles that are equivalent to an independent one.
 const MEMORY: usize = 4;
 
-/// Number of independent particles equivalent to this number of sets.
+/// Number of independent particles equivalent to the given number of sets.
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }

@@ -1,4 +1,4 @@
-//! Directions from whose products a symmetric matrix with a given pattern can be read.
+//! Directions whose products determine a symmetric matrix with a given pattern.
 
 use jensen_density::Pattern;
 

@@ -1,4 +1,4 @@
-//! The results of starts, and what they show of the posterior: the best one, other modes, many optima.
+//! The results of starts, and their information about the posterior: the best start, other modes, many optima.
 
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ pub struct StartOutcome {
     pub elbo: f64,
     /// Whether it reached an optimum of the shared draws.
     pub settled: bool,
-    /// Whether it began far from the origin. An optimum from such a start counts as a mode, but a failure says nothing
-    /// about the posterior.
+    /// Whether it began far from the origin. An optimum from such a start counts as a mode, but a failure gives no
+    /// information about the posterior.
     pub wide: bool,
 }
 
@@ -54,8 +54,8 @@ impl StartOutcome {
         })
     }
 
-    /// The variance that equal mass with this spread would add to the best optimum's variances, in units of these: the
-    /// largest over coordinates.
+    /// The variance that equal mass with this spread would add, relative to the best optimum's variances; the largest
+    /// over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -214,7 +214,7 @@ fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
 }
 
 /// The poorer optima of converged starts, one per bound, if there are at least two and no fewer than the starts that
-/// reached the best bound. In that case there may be better optima that no start reached.
+/// reached the best bound. In that case better optima that no start reached may exist.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()

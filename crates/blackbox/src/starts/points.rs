@@ -12,7 +12,7 @@ use crate::reduce::dot;
 pub enum Init {
     /// At the origin of the unconstrained space and, with several starts, at random points in mirrored pairs.
     Zero,
-    /// At points uniform in [-2, 2] in every coordinate.
+    /// At points drawn uniformly from [-2, 2] in every coordinate.
     Random,
     /// At a given unconstrained point only.
     Point(Vec<f64>),
@@ -52,7 +52,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Number of points that start `index` tries.
+    /// Number of attempted points of start `index`.
     pub fn attempts(&self, index: u64) -> u64 {
         match self.init {
             Init::Point(_) => 1,

@@ -10,12 +10,12 @@ use super::points::{FIRST_WIDE, Init, WIDE, WIDE_DIMENSION};
 pub struct StartSettings {
     /// The starting point.
     pub init: Init,
-    /// Number of starts; `None` is 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they do), 3 beyond (9
-    /// if they do, up to 256), and up to 64 dimensions four more at 10 to 100 from the origin in every coordinate. A
-    /// given point is one start. `Some(0)` makes no starts: the method begins at the initial point with unit scales, as
-    /// ADVI and HFSGVI always do.
+    /// Number of starts. `None` means 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they disagree) and
+    /// 3 beyond (9 if they disagree, up to 256). Up to 64 dimensions four more start at a distance of 10 to 100 from
+    /// the origin in every coordinate. An initial point from the user is one start. With `Some(0)` the method begins at
+    /// the initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
-    /// Draws on which starts are compared.
+    /// Number of draws for the comparison of starts.
     pub draws: usize,
     /// Largest number of Newton iterations of every start.
     pub iterations: u64,
@@ -49,8 +49,8 @@ impl StartSettings {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The start to begin when `next` is the lowest index not yet begun, if any. Whether more starts of a kind follow
-    /// is decided only when none is running.
+    /// The start to begin, if any, where `next` is the lowest index that has not begun. The decision on more starts of
+    /// a kind waits until none is running.
     pub(super) fn following(
         &self,
         next: u64,

@@ -46,7 +46,7 @@ const FAR_DRAWS: usize = 1024;
 /// Smallest share of a noisy gradient's prediction that a step must achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, relative to the predicted gain of a step, beyond which the present scales reach too far
+/// Standard error of the bound, relative to the predicted gain of a step, beyond which the current scales reach too far
 /// into the tails even near an optimum.
 const WILD: f64 = 10.0;
 
@@ -56,7 +56,7 @@ const RETREAT_DRAWS: usize = 128;
 /// Largest number of times that scales are halved in an iteration.
 const HALVINGS: usize = 8;
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -69,7 +69,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
     /// Receives which draws come next.
     records: Option<&'a dyn Choose>,
-    /// The draws of the present Hessian, by their key.
+    /// The draws of the current Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
 }
 
@@ -112,8 +112,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Draws of an explicit Hessian: about two minibatches of products, at least four draws; far from the optimum
-    /// half a minibatch, at least two.
+    /// Number of draws of an explicit Hessian: about two minibatches of products and at least four, or far from the
+    /// optimum half a minibatch and at least two.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -124,7 +124,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         (products / self.family.dim()).clamp(least, most) & !1
     }
 
-    /// Draws of Hessian-vector products; far from the optimum half as many.
+    /// Number of draws of Hessian-vector products, halved far from the optimum.
     fn product_draws(&self, far: bool) -> usize {
         let least = (4 * self.family.free_rows()).min(1024);
         let draws = self.settings.hessian_draws.max(least);
@@ -132,7 +132,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         draws.next_multiple_of(2)
     }
 
-    /// Draws a Hessian, unless the present one may serve again.
+    /// Draws a Hessian, unless the current one can be reused.
     fn renew_hessian(&mut self, state: &mut TrustState, iteration: u64) {
         state.uses += 1;
         if state.uses > 1 && state.uses <= USES {
@@ -165,7 +165,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// The draws of Hessian-vector products; made again after a resume.
+    /// The draws of Hessian-vector products, which a resumed run recomputes.
     fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
@@ -286,7 +286,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         })
     }
 
-    /// A start too wide for the density: narrower, until draws are finite.
+    /// Narrows a start that is too wide for the density until draws are finite.
     fn narrow(&self, state: &mut TrustState, iteration: u64) -> Step {
         if state.moved.is_infinite() && state.rejected < PATIENCE {
             state.rejected += 1;
@@ -301,8 +301,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step on fresh draws if it promises enough or may be the last, and takes it if it achieves its
-    /// prediction.
+    /// Assesses the step on fresh draws if its prediction is large enough or it may be the last, and accepts it if it
+    /// achieves the prediction.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());
@@ -362,7 +362,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         attempt
     }
 
-    /// Radius and counters after the step was taken or refused.
+    /// Updates radius and counters after the step was accepted or refused.
     fn settle(
         &self,
         state: &mut TrustState,
@@ -430,8 +430,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 
     /// If a few draws in the tails, which a gradient rarely contains, dominate the bound, no model of it gives a
-    /// direction, and every step is a matter of luck. After a step that brought no clear gain the scales are therefore
-    /// halved for as long as that makes the bound better and clearer, on draws of that step.
+    /// direction, and every step is random. After a step without a clear gain it therefore halves the scales as long as
+    /// the bound on the draws of that step becomes better and more precise.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);

@@ -1,4 +1,4 @@
-//! Assessing a step: the change of the bound on fresh draws, the same at both ends.
+//! Assessment of a step: the change of the bound on fresh draws, with the same draws at both ends.
 
 use jensen_density::{Lanes, LogDensity};
 
@@ -38,7 +38,7 @@ pub(crate) struct Sample<'a> {
     pub precision: f64,
     /// … with at most this number of draws.
     pub most: usize,
-    /// Receives which draws come next.
+    /// Receives the range of the next draws.
     pub records: Option<&'a dyn Choose>,
 }
 

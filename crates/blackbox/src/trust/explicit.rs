@@ -8,11 +8,12 @@
 //!
 //! Mirrored draws remove the even part of H from the estimate of the middle block, and the last block is relative to
 //! the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so both are exact for Gaussian targets with any number of
-//! draws. The remaining noise would mislead steps, because the maximiser of a model seeks its most optimistic errors.
-//! In the solution the middle block and these covariances, both 0 for a Gaussian, are shrunk by the positive part of
-//! James and Stein's factor, `1 − noise²/size²`, with the noise from the scatter of pairs. This takes d products per
-//! draw. It is faster than conjugate gradients as long as d products and factors of 2d × 2d are affordable: with few
-//! draws their products are noisy in the last block, and they need more of them the more collinear a posterior is.
+//! draws. The remaining noise would mislead steps, because the maximiser of a model exploits its most optimistic
+//! errors. The solver shrinks the middle block and these covariances, both 0 for a Gaussian, by the positive part of
+//! the James–Stein factor, `1 − noise²/size²`, with the noise from the scatter of pairs. This takes d products per
+//! draw. It is faster than conjugate gradients as long as d products and factors of 2d × 2d are affordable. Products
+//! with few draws are noisy in the last block, and conjugate gradients need more products for more collinear
+//! posteriors.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};

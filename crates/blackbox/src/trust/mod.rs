@@ -1,11 +1,11 @@
 //! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe,
 //! NeurIPS 2017).
 //!
-//! The bound `L(ω)` is maximised by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`, with g
-//! and H from fresh draws. A step is taken if the change of the bound on draws that neither model has seen, the same at
-//! both ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction of m′ without the effect of noise. The
-//! region may then grow; otherwise it shrinks. Sample sizes adapt: the gradient's by the jackknife rule, the
-//! assessment's by Inequalities 11 and 13.
+//! TrustVI maximises the bound `L(ω)` by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`,
+//! with g and H from fresh draws. It accepts a step if the change of the bound on new draws, the same at both ends, is
+//! at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction of m′ without the effect of noise. The region may
+//! then grow; otherwise it shrinks. Sample sizes adapt: the gradient's by the jackknife rule, the assessment's by
+//! Inequalities 11 and 13.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -25,28 +25,28 @@
 //!
 //! # Choices beyond the paper
 //!
-//! * **Lengths** are in the metric P of the family's Fisher information at the present ω (means in units of their
+//! * **Lengths** are in the metric P of the family's Fisher information at the current ω (means in units of their
 //!   standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler divergence of a step and
 //!   no result depends on the units of the data. This is the paper's method after a linear change of variables at every
 //!   iterate.
 //! * **Acceptance**: `m̃ = m′ max(1 − v/‖g‖², 0.001)` with v the jackknife's squared noise of g replaces m′ in the test
 //!   of a step and in Inequalities 11 and 13, because steps do not achieve the gains that a noisy gradient predicts. A
 //!   step may be taken with less than `η m′`.
-//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, and capped. Most
-//!   steps are assessed on fewer draws than Inequality 11 requires, so Lemma 1 does not hold step by step.
-//! * **Gradients** are means of groups, where none has more than four times the weight of the median one. Cut so, they
-//!   are biased, and Condition 2 is not guaranteed where tails are heavy.
+//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, and capped. The
+//!   assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
+//! * **Gradients** are means of groups, and no group has more than four times the weight of the median group. This
+//!   limit biases them, and Condition 2 is not guaranteed for heavy tails.
 //! * **Radius**: after an accepted step it grows only if the step was on the boundary and, in regions beyond δₖ⁻, only
 //!   if the step achieved three quarters of its prediction and was not the first after a rejected one. After a refused
-//!   one it becomes `min(δ, ‖s‖)/γ`, beyond δₖ⁻ down to a γ² of it as a parabola through the observed change advises.
-//!   In small regions every step is on the boundary, as in Lemma 2, and all of these increase `φ = L − αδ²` relative to
-//!   the paper's, which Lemma 1 allows.
+//!   step it becomes `min(δ, ‖s‖)/γ`. Beyond δₖ⁻ a parabola through the observed change may reduce it further, at most
+//!   by a factor γ². In small regions every step is on the boundary, as in Lemma 2, and all of these increase
+//!   `φ = L − αδ²` relative to the paper's, which Lemma 1 allows.
 //! * **Narrower scales** are tried after a step without clear gain whose draws leave the bound uncertain by more than a
 //!   nat, far from an optimum: in the tails of a density a few draws dominate the bound, and no model of it gives a
-//!   direction. They are accepted if they make the bound better and more precise on the same draws.
+//!   direction. TrustVI accepts them if the bound on the same draws is better and more precise.
 //! * **Draws** come in mirrored pairs, which are the independent observations of all estimates.
-//! * **Hessian-vector products** draw 86 instead of 85 for that reason, in the full-rank family at least four
-//!   times the dimension, as products with fewer draws are singular.
+//! * **Hessian-vector products** use 86 draws instead of 85 for that reason. In the full-rank family they use at least
+//!   four times the dimension, because products with fewer draws are singular.
 
 mod algorithm;
 mod assessment;

@@ -1,4 +1,4 @@
-//! TrustVI as printed: Algorithm 1 with the sampling rules of sections 3.2 and 3.3, without additions.
+//! TrustVI as printed: Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without additions.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -9,12 +9,12 @@
 //! | acceptance | ℓ′ ≥ ηm′ ≥ λδ² |
 //! | radius | γδ, at most δ_max, after a step that is taken; δ/γ after one that is refused |
 //!
-//! The paper doubles N_k for the *next* iteration if it was too small, so a step may be taken on fewer draws than
+//! The paper doubles N_k for the *next* iteration if it was too small, so it may accept a step on fewer draws than
 //! Inequality 11 requires. Algorithm 1 requires the inequality, and this implementation satisfies it. The paper has no
-//! largest N. Here a step for which [`TrustSettings::max_draws`] do not suffice is rejected, which Lemma 1 always
-//! allows. ‖∇L‖, L and κ_H of Inequality 13 cannot be observed; their estimates are those of [`Trust`](super::Trust).
-//! The paper has no stopping rule. This one ends when two consecutive Newton steps inside the region predict no more
-//! than the tolerance.
+//! upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`] do not suffice, which
+//! Lemma 1 always allows. ‖∇L‖, L and κ_H of Inequality 13 cannot be observed; their estimates are those of
+//! [`Trust`](super::Trust). The paper has no stopping rule. This one ends when two consecutive Newton steps inside the
+//! region predict no more than the tolerance.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ const NOTHING: f64 = 1e-12;
 /// Settings of [`PaperTrust`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTrustSettings {
-    /// Table 1, and sizes of samples.
+    /// The parameters of Table 1, and sample sizes.
     pub trust: TrustSettings,
 }
 
@@ -108,7 +108,7 @@ pub struct PaperTrustState {
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// Iteration of the draws of the present Hessian, and the number of iterations that used it at the present ω.
+    /// Iteration of the draws of the current Hessian, and the number of iterations that used it at the current ω.
     hessian: u64,
     uses: u64,
     quiet: u64,
@@ -152,7 +152,7 @@ impl Snapshot for PaperTrustState {
     }
 }
 
-/// The algorithm; its output is ω.
+/// The algorithm. Its output is ω.
 pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -188,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The objective of `draws` independent draws from number `first` on.
+    /// The objective of `draws` independent draws, numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,
@@ -251,7 +251,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// ℓ′ of a step, from as many draws as the inequalities require.
+    /// ℓ′ of a step, from the number of draws that the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,

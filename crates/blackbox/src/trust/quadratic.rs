@@ -2,15 +2,15 @@
 //!
 //! For mirrored draws `z = μ ± σε`, the terms of odd order cancel. For a quadratic log density with Hessian A, the
 //! change from scales σ to σ′ is then `½ Σᵢⱼ Aᵢⱼ (σ′ᵢσ′ⱼ − σᵢσⱼ) εᵢεⱼ`, with known mean `½ Σᵢ Aᵢᵢ (σ′ᵢ² − σᵢ²)`. After
-//! subtracting it, the remainder of a change comes from the non-Gaussian part of the density, so the changes of small
-//! steps near an optimum are known from few draws. A is estimated from other draws than those it is used on.
+//! subtracting it, the remainder of a change comes from the non-Gaussian part of the density, so few draws suffice for
+//! the changes of small steps near an optimum. The estimate of A comes from other draws than the ones that use it.
 
 use crate::family::Family;
 use crate::reduce::{axpy, combine, dot};
 
 /// The control variate of one step of a mean field.
 pub(crate) struct Quadratic<'h> {
-    /// A, d × d; `None` means the precision of the present approximation, `−diag(1/σ²)`.
+    /// A, d × d; `None` means the precision of the current approximation, `−diag(1/σ²)`.
     hessian: Option<&'h [f64]>,
     before: Vec<f64>,
     after: Vec<f64>,

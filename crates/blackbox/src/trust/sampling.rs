@@ -1,4 +1,4 @@
-//! Sizes of samples: how many draws a gradient and an assessment need.
+//! Sample sizes: the numbers of draws of a gradient and of an assessment.
 
 use super::settings::TrustSettings;
 
@@ -14,7 +14,7 @@ pub(crate) struct Situation {
     /// Estimate of ‖∇L‖²: the stochastic gradient's squared norm minus its estimated noise, and at least a tenth of the
     /// squared norm.
     pub gradient_squared: f64,
-    /// Estimate of the Lipschitz constant of ∇L and of the bound on the Hessians: the largest curvature of the present
+    /// Estimate of the Lipschitz constant of ∇L and of the bound on the Hessians: the largest curvature of the current
     /// model.
     pub curvature: f64,
 }

@@ -13,7 +13,7 @@
 //! | ν₃ | (0, 1 − η − ν₁) | 0.2 | a good gradient's angle to the true one is below about 50° |
 //! | ζ₀ | (½, 1) | 0.9 | the doubling rule keeps gradients better than that |
 //! | ζ₁ | (1/(2ζ₀), 1) | 0.8 | ζ₀ζ₁ = 0.72 > ½ |
-//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the present scales only broken models reach it |
+//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the current scales only broken models reach it |
 //! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
 //! | δ_max | (0, ∞) | 10⁶ | beyond it ω changes by more than numbers can hold |
 //!
@@ -31,11 +31,11 @@ use crate::calls::PRODUCT_BATCH;
 /// Settings of [`Trust`](super::Trust).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrustSettings {
-    /// η, the share of the predicted improvement that must be observed.
+    /// η, the required share of the predicted improvement.
     pub eta: f64,
     /// γ, the factor by which the region grows and shrinks.
     pub gamma: f64,
-    /// λ: steps with `η m′ < λ δ²` are refused unseen.
+    /// λ: steps with `η m′ < λ δ²` are refused without an assessment.
     pub lambda: f64,
     /// α, the weight of δ² in the potential `φ = L − α δ²`.
     pub alpha: f64,
@@ -56,21 +56,22 @@ pub struct TrustSettings {
     pub delta_minus: f64,
     /// δ_max, the largest radius.
     pub delta_max: f64,
-    /// δ₀, the first radius: ½δ² nats are about the Kullback–Leibler divergence of a step.
+    /// δ₀, the first radius. ½δ² nats are about the Kullback–Leibler divergence of a step.
     pub delta0: f64,
-    /// Draws of a gradient at first, and at least. A quarter of the paper's minibatch. The jackknife rule asks for more
-    /// when needed, and far from an optimum fewer suffice.
+    /// Initial and smallest number of draws of a gradient. A quarter of the paper's minibatch. The jackknife rule adds
+    /// draws if necessary, and far from an optimum fewer suffice.
     pub gradient_draws: usize,
     /// Draws of Hessian-vector products.
     pub hessian_draws: usize,
-    /// Draws that assess a step at first, and at least: half of the paper's minibatch, for the same reason.
+    /// Initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
+    /// optimum few draws suffice.
     pub change_draws: usize,
     /// Largest number of draws of a gradient or of an assessment.
     pub max_draws: usize,
     /// Largest dimension at which a mean field's Hessian is formed explicitly.
     pub explicit_limit: usize,
-    /// Improvement, in nats, below which a fit has converged; `None` is 0.0003 a dimension, at least 0.01: a loss of
-    /// 0.0003 nats moves a mean by 0.024 standard deviations.
+    /// Improvement, in nats, below which a fit has converged. `None` means 0.0003 per dimension, at least 0.01. A loss
+    /// of 0.0003 nats moves a mean by 0.024 standard deviations.
     pub tolerance: Option<f64>,
     /// Largest number of iterations.
     pub max_iterations: u64,
@@ -168,7 +169,7 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// Draws are processed in blocks, so that matrices are bounded whatever the sample size.
+    /// Draws are processed in blocks, which limits the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

@@ -19,13 +19,13 @@ pub struct TrustState {
     pub(super) boost: usize,
     /// The explicit Hessian, if there is one.
     pub(super) explicit: Option<Explicit>,
-    /// Iteration of the draws of the present Hessian. 0 before the first.
+    /// Iteration of the draws of the current Hessian. 0 before the first.
     pub(super) hessian: u64,
     /// Whether it was drawn far from the optimum.
     pub(super) far: bool,
-    /// Iterations in which it served at the present ω.
+    /// Iterations in which it served at the current ω.
     pub(super) uses: u64,
-    /// Length of the step that led to the present ω.
+    /// Length of the step that led to the current ω.
     pub(super) moved: f64,
     /// Rejections in a row.
     pub(super) rejected: u64,

@@ -1,4 +1,5 @@
-//! The end of a run: the prediction of a Newton step is within the tolerance, or evidence shows that it never will be.
+//! The end of a run. Either the prediction of a Newton step is within the tolerance, or evidence shows that it never
+//! will be.
 
 use jensen_run::{Evidence, Limit, Status};
 

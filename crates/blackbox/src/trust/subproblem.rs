@@ -8,8 +8,8 @@
 //!   is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's conjugate
 //!   gradients; from then on it is the maximiser of the model over the part of the subspace in the region, including
 //!   negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
-//! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact, the hard case
-//!   included (Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
+//! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact even in the hard case (Moré
+//!   and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
 
 use crate::reduce::{axpy, dot};
 
@@ -22,7 +22,7 @@ pub(crate) struct Solution {
     pub predicted: f64,
     /// `‖s‖_P`.
     pub norm: f64,
-    /// Whether the region binds (α > 0).
+    /// Whether the region is active (α > 0).
     pub bounded: bool,
     /// The model's prediction without the region, if the model is known to be concave.
     pub unbounded: Option<f64>,

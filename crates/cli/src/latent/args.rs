@@ -10,7 +10,7 @@ use jensen::latent::LatentRequest;
 pub enum LatentCommand {
     /// Fit a latent Gaussian model to a table
     Fit(Box<FitArgs>),
-    /// Predict with a stored fit at the rows of another table
+    /// Predict the rows of another table with a stored fit
     Predict(PredictArgs),
 }
 
@@ -52,7 +52,7 @@ pub struct FitArgs {
     /// The table: CSV or text (with or without a header), NPY or NPZ; *.gz is read too
     #[arg(id = "DATA", required_unless_present_any = ["resume", "data"])]
     pub given: Option<PathBuf>,
-    /// The same by name
+    /// The data, as a flag
     #[arg(long, value_name = "FILE", conflicts_with = "DATA")]
     pub data: Option<PathBuf>,
 

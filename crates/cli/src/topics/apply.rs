@@ -206,7 +206,7 @@ impl Prediction<'_> {
         rows.concat()
     }
 
-    /// Hands the documents over, some at a time.
+    /// Passes the documents on in chunks.
     fn visit(
         &self,
         args: &PredictArgs,
@@ -413,7 +413,7 @@ pub fn show(args: &ShowArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Topics for people, the first `limit` of them.
+/// The printed table of the first `limit` topics.
 pub fn topic_table(rows: &[TopicRow], limit: usize) -> String {
     let mut text = "topic   share    NPMI   UMass  most probable words\n".to_owned();
     let number =

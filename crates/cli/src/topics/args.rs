@@ -17,7 +17,7 @@ pub enum TopicsCommand {
     Build(BuildArgs),
     /// Learn topics from a corpus
     Fit(FitArgs),
-    /// Go on learning from new documents
+    /// Update topics with new documents
     Update(UpdateArgs),
     /// Topic proportions of documents, as JSON lines
     Predict(PredictArgs),
@@ -77,7 +77,7 @@ impl From<UnitName> for DocumentUnit {
     }
 }
 
-/// Characters that may belong to words beside letters.
+/// Characters other than letters that may belong to words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExtraName {
     /// Digits and other numerals: h2o, 2019
@@ -107,7 +107,8 @@ pub struct InputFlags {
     /// Format of the inputs [default: by their names; other names are plain text]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Input")]
     pub format: Option<FormatName>,
-    /// Field of a JSON line, or column of a Parquet file, with the text or a list of words, which are taken as they are
+    /// Field of a JSON line, or column of a Parquet file, with the text or a list of words, which Jensen does not
+    /// change
     #[arg(
         long,
         value_name = "NAME",
@@ -170,14 +171,14 @@ pub struct BuildArgs {
     /// Keep words that occur in at most this number or share of documents [default: 0.1; of bags: 1.0]
     #[arg(long, value_name = "N|SHARE", help_heading = "Vocabulary")]
     pub max_df: Option<Frequency>,
-    /// Keep the N words that occur in most documents; 0 keeps all [default: 14000; of bags: 0]
+    /// Keep the N words with the highest document frequency; 0 keeps all [default: 14000; of bags: 0]
     #[arg(long, value_name = "N", help_heading = "Vocabulary")]
     pub max_terms: Option<usize>,
     /// Remove stop words: english, the words of FILE, or none [default: english; of bags: none]
     #[arg(long, value_name = "english|FILE|none", help_heading = "Vocabulary")]
     pub stop_words: Option<String>,
-    /// Characters that belong to words beside letters: digits (h2o), hyphens (covid-19) and apostrophes (don't) within words, symbols
-    /// (c++, c#, at&t)
+    /// Characters other than letters that belong to words: digits (h2o), hyphens (covid-19) and apostrophes (don't)
+    /// within words, symbols (c++, c#, at&t)
     #[arg(
         long,
         value_enum,
@@ -186,7 +187,7 @@ pub struct BuildArgs {
         help_heading = "Vocabulary"
     )]
     pub keep: Vec<ExtraName>,
-    /// Take matches of a regular expression in the lower-case text for words, such as [a-z][a-z0-9_.-]+
+    /// Regular expression that defines words as its matches in the lower-case text, such as [a-z][a-z0-9_.-]+
     #[arg(
         long,
         value_name = "REGEX",
@@ -263,7 +264,7 @@ and the other commands need. The corpus stays where it is.";
 #[derive(Args)]
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
-    /// The corpus, as `jensen topics build` made it (may be left out with --resume)
+    /// The corpus, as `jensen topics build` made it (may be omitted with --resume)
     #[arg(required_unless_present = "resume")]
     pub corpus: Option<PathBuf>,
     #[command(flatten)]

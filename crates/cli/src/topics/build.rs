@@ -74,7 +74,7 @@ fn divided(
     Ok(built)
 }
 
-/// Builds with a line of progress; Ctrl-C leaves nothing behind.
+/// Builds with a line of progress. Ctrl-C leaves no files.
 pub fn watched(
     sources: &Sources,
     out: &Path,
@@ -168,7 +168,7 @@ fn remark_skipped(counts: &Skipped) {
     }
 }
 
-/// Says which documents have no proportions, if any.
+/// Reports the documents without proportions, if any.
 pub fn remark_missing(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: no proportions of {text}"));

@@ -14,7 +14,7 @@ pub enum VaeCommand {
     Sample(SampleArgs),
     /// Posterior means and standard deviations of the latent values of records
     Encode(ApplyArgs),
-    /// What the model makes of records: the decoder's means at the means of their codes
+    /// Reconstruct records: the decoder's means at the means of their codes
     Reconstruct(ApplyArgs),
     /// Bounds, marginal likelihood and active latent values of records
     Evaluate(EvaluateArgs),
@@ -36,7 +36,7 @@ other commands need. The data stay where they are.";
 #[derive(Args)]
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
-    /// Images or a table (may be left out with --resume)
+    /// Images or a table (may be omitted with --resume)
     #[arg(required_unless_present = "resume", value_name = "IMAGES|TABLE")]
     pub data: Option<PathBuf>,
     /// Records for the validation bound: a file like the data, or a share of the data such as 0.1

@@ -596,39 +596,69 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
 }
 
 #[test]
-fn a_walk_on_values_that_lie_close_is_output_to_be_coarser() {
+fn a_walk_is_read_between_its_nodes() {
     let desk = Desk::new();
-    let rows: String = (0..300u32)
-        .map(|i| {
-            format!(
-                "{:.6},{}\n",
-                10.0 * (f64::from(i) * 0.618_033_988_7).fract(),
-                i % 5
-            )
-        })
-        .collect();
-    let output = |name: &str, more: &str| {
-        let file = desk.file(name, &format!("x,y\n{rows}{more}"));
-        let base = ["latent", "fit", "--likelihood", "gaussian"];
-        let walk = ["--prior", "rw2(on=x)", "--data", &file];
-        jensen([&base[..], &walk].concat()).expect(3).stderr
+    // A wave on a column of six decimals, and on the same column of two.
+    let table = |name: &str, digits: usize, more: &str| {
+        let rows: String = (0..300u32)
+            .map(|i| {
+                let x = 10.0 * (f64::from(i) * 0.618_033_988_7).fract();
+                let noise = f64::from(i * 7 % 11) / 11.0 - 0.45;
+                format!("{x:.digits$},{:.4}\n", x.sin() + noise)
+            })
+            .collect();
+        desk.file(name, &format!("x,y\n{rows}{more}"))
     };
-    let uneven = output("uneven.csv", "");
-    assert!(
-        uneven.contains("none of the evenly spaced nodes")
-            && uneven.contains("round the column, or set `step`"),
-        "{uneven}"
-    );
-    let close = output("close.csv", "3,0\n3.00001,1\n");
-    assert!(
-        close.contains("evenly spaced nodes for 302 rows; round the column, or set `step`"),
-        "{close}"
-    );
-    let rounded = rows.lines().map(|line| {
-        let (x, y) = line.split_once(',').unwrap();
-        format!("{:.2},{y}\n", x.parse::<f64>().unwrap())
-    });
-    let file = desk.file("r.csv", &format!("x,y\n{}", rounded.collect::<String>()));
+    let fit = |file: &str, prior: &str, out: &str| {
+        let base = [
+            "latent",
+            "fit",
+            "--likelihood",
+            "gaussian",
+            "--response",
+            "y",
+        ];
+        jensen([&base[..], &["--prior", prior, "--data", file, "--out", out]].concat())
+    };
+    let means = |out: &str| -> Vec<f64> {
+        let text = fs::read_to_string(Path::new(out).join("predictions.csv")).unwrap();
+        let mut lines = text.lines();
+        let at = (lines.next().unwrap().split(','))
+            .position(|name| name == "mean")
+            .unwrap();
+        lines
+            .map(|line| line.split(',').nth(at).unwrap().parse().unwrap())
+            .collect()
+    };
+    let (out, rounded) = (desk.name("out"), desk.name("rounded"));
+    fit(&table("fine.csv", 6, ""), "rw2(on=x)", &out).expect(0);
+    fit(&table("rounded.csv", 2, ""), "rw2(on=x)", &rounded).expect(0);
+    for (fine, rounded) in means(&out).iter().zip(means(&rounded)) {
+        // Rounding moves x by 0.005 at most, and the wave by as much.
+        assert!((fine - rounded).abs() < 0.02, "{fine} {rounded}");
+    }
+    let close = table("close.csv", 6, "3,0.1\n3.00001,0.2\n");
+    let walk = fit(&close, "rw2(on=x)", &desk.name("close"))
+        .expect(0)
+        .stdout;
+    assert!(walk.contains("`x` is read from 2000 nodes"), "{walk}");
+    for (prior, message) in [
+        (
+            "ar1(on=x)",
+            "evenly spaced nodes for 302 rows; round the column, or set `step`",
+        ),
+        ("rw2(on=x, step=0.0001)", "are more than 10000"),
+    ] {
+        let refused = fit(&close, prior, &desk.name("refused")).expect(3).stderr;
+        assert!(refused.contains(message), "{refused}");
+    }
+}
+
+#[test]
+fn a_little_memory_is_refused_with_the_rows() {
+    let desk = Desk::new();
+    let rows: String = (0..300u32).map(|i| format!("{i},{}\n", i % 5)).collect();
+    let file = desk.file("r.csv", &format!("x,y\n{rows}"));
     let walk = ["--prior", "rw2(on=x)", "--memory-limit", "1MiB"];
     let base = ["latent", "fit", "--likelihood", "gaussian", "--data", &file];
     let output = jensen([&base[..], &walk].concat()).expect(3).stderr;

@@ -1,5 +1,5 @@
-//! Latent Dirichlet allocation as an engine: its shards make the local steps of a batch, and their statistics make the
-//! global step.
+//! Latent Dirichlet allocation as an engine. Its shards run the local steps of a batch, and their statistics determine
+//! the global step.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -36,7 +36,7 @@ pub struct LdaEngine<'a> {
 }
 
 impl<'a> LdaEngine<'a> {
-    /// An engine over documents, with others to score by.
+    /// An engine over documents, with held-out documents for scores.
     pub fn new(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -47,7 +47,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// The same, with local steps and scores made by `shards`.
+    /// An engine whose local steps and scores come from `shards`.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -68,7 +68,7 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The same, with at most this number of held-out documents scored during the run.
+    /// Limits the number of held-out documents that are scored during the run.
     pub fn scoring(self, most: usize) -> Self {
         Self {
             scored: self.scored.min(most),
@@ -117,8 +117,8 @@ impl<'a> LdaEngine<'a> {
 
     /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55):
     /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ_d) − ψ(Σα)], and η likewise of all λ. Topics
-    /// that are still alike occur in all documents and would let α grow without limit, so the first pass learns neither
-    /// parameter.
+    /// that are still similar occur in all documents and would let α grow without limit, so the first pass learns
+    /// neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;

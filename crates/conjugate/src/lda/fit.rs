@@ -1,4 +1,4 @@
-//! Fitting topics to documents: settings and corpus to [`Topics`].
+//! Fits topics to documents: from settings and a corpus to [`Topics`].
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ use crate::temper::Temper;
 
 /// The inputs of a fit.
 pub struct LdaJob<'a> {
-    /// The documents to learn from.
+    /// The training documents.
     pub documents: &'a dyn Documents,
-    /// Documents to score by along the run; they are not learned from.
+    /// Held-out documents, which are scored during the run.
     pub heldout: Option<&'a dyn Documents>,
-    /// Number of documents scored during the run, the first ones; at its end all are.
+    /// Number of held-out documents that are scored during the run. All are scored at the end.
     pub scored: usize,
-    /// Topics to go on from, over the same vocabulary or the beginning of it.
+    /// Initial topics, over the same vocabulary or the first part of it.
     pub start: Option<&'a Topics>,
     /// Settings.
     pub settings: LdaSettings,
@@ -49,22 +49,22 @@ pub struct LdaFit {
     /// The evidence lower bound at T = 1 in nats, estimated from a random sample of the documents, with q(θ) and q(z)
     /// optimised for it.
     pub elbo: f64,
-    /// Its standard error: that of the sample.
+    /// Its standard error, due to the sample.
     pub elbo_se: f64,
     /// The last temperature, 1 / E[1/T]; for local tempering, the mean inverse temperature of the last batch.
     pub temperature: f64,
     /// The final value of an inferred global temperature: the chosen end and, if there were two, the other.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, where documents have their own and these are not 1 for all; NaN for documents
-    /// without words.
+    /// The temperature of each document, if documents have their own and some are not 1; NaN for documents without
+    /// words.
     pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
     pub completion: Option<Completion>,
     /// Seconds that the bound and this score took.
     pub evaluate_seconds: f64,
-    /// Training documents, counted again in every pass.
+    /// Training documents, counted in every pass.
     pub documents: u64,
-    /// Skipped empty documents, counted likewise.
+    /// Skipped empty documents, counted in every pass.
     pub skipped: u64,
 }
 
@@ -73,8 +73,8 @@ pub struct LdaFit {
 pub struct Rest {
     /// 1 / E[1/T].
     pub temperature: f64,
-    /// The bound of the tempered model in nats, temperature and log C(T) included, from the documents that the untempered bound
-    /// is estimated from. Ends of one run are compared by it.
+    /// The bound of the tempered model in nats, temperature and log C(T) included, from the documents that the
+    /// untempered bound is estimated from. The run compares its ends by this number.
     pub tempered_elbo: f64,
     /// Its standard error.
     pub tempered_elbo_se: f64,
@@ -83,11 +83,11 @@ pub struct Rest {
 /// The reason why topics could not be fitted.
 #[derive(Debug)]
 pub enum LdaError {
-    /// The settings, the documents or the start do not go together; one sentence for the user.
+    /// The settings, the documents or the start do not match. The text is one sentence for the user.
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
-    /// The shards did not answer, with the reason; a run with a checkpoint can be resumed.
+    /// The shards did not answer, with the reason. A run with a checkpoint can resume.
     Lost(String),
 }
 
@@ -106,13 +106,13 @@ impl std::error::Error for LdaError {}
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// The number of iterations of a job, for the caller's budget.
+/// The number of iterations of a job, which the caller needs for its budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
 }
 
-/// The identity that a checkpoint of a job must match.
+/// The identity that the checkpoint of a job must match.
 pub fn identity(job: &LdaJob<'_>) -> Identity {
     Identity {
         algorithm: "lda".to_owned(),
@@ -124,7 +124,7 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
     }
 }
 
-/// Fits topics by stochastic variational inference under the loop's control.
+/// Fits topics by stochastic variational inference in the common loop.
 ///
 /// One iteration is one minibatch; the trace has `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps
 /// over a document's words) and `unconverged` (documents whose local step was cut off). The run ends after the planned
@@ -133,7 +133,7 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 /// (without scores in between).
 ///
 /// # Errors
-/// Fails if settings, documents and start do not go together, or a checkpoint belongs to another run.
+/// Fails if settings, documents and start do not match, or a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
     let shards = LocalShards::new(
         job.documents,
@@ -146,7 +146,7 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
 /// As [`fit`], with local steps by `shards`, to the same bits.
 ///
 /// # Errors
-/// The errors of [`fit`], and shards that do not answer; the last checkpoint is then that of the last complete step.
+/// The errors of [`fit`], and shards that do not answer. The last checkpoint then comes from the last complete step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,

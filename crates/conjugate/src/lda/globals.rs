@@ -1,4 +1,4 @@
-//! λ during a fit: rows by term, all decayed by one number.
+//! λ during a fit: one row per term, with a common decay factor.
 //!
 //! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. It is stored
 //! as λ = η + decay · mass. The first term is then a multiplication of `decay`, and the second changes only the rows of
@@ -138,7 +138,7 @@ impl LdaGlobals {
         }
     }
 
-    /// Sums the rows again, by chunks of fixed size.
+    /// Recomputes the sums of the rows, in chunks of fixed size.
     fn total(&mut self) {
         let (topics, stride) = (self.topics, self.stride);
         let parts: Vec<Vec<f64>> = self

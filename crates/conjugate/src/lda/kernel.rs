@@ -306,7 +306,7 @@ simd32_fn! {
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
-    /// The last update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh
+    /// The last update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighted expected counts, with fresh
     /// norms.
     pub(crate) fn expected_counts<V>(
         rows: &[f32],

@@ -1,13 +1,13 @@
 //! The local step of one document: coordinate ascent over its topic proportions.
 //!
-//! With Elogθ_k = ψ(γ_k) − ψ(Σγ) and the inverse temperature τ, the responsibilities of a token of term v are
-//! φ_vk ∝ exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et
-//! al. 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment a token). A factor
-//! common to all topics cancels: t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential a topic.
+//! With Elogθ_k = ψ(γ_k) − ψ(Σγ) and the inverse temperature τ, the responsibilities of a token of term v are φ_vk ∝
+//! exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et al.
+//! 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment per token). A factor
+//! common to all topics cancels: t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential per topic.
 //!
 //! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number
-//! of single precision for small α. They can never return, because the updates multiply by t_k, so the rows are packed
-//! to the remaining topics as soon as half of them have vanished. This changes no result and makes most iterations
+//! of single precision for small α. Such topics never return, because the updates multiply by t_k. As soon as half of
+//! them have vanished, the rows are packed to the remaining topics. This changes no result and makes most iterations
 //! cheap.
 
 use jensen_math::simd::Simd;
@@ -64,7 +64,7 @@ impl Prior {
         }
     }
 
-    /// The smallest, which is the common one if all are alike.
+    /// The smallest parameter, which equals the common one if all are equal.
     fn least(&self) -> f32 {
         self.alpha.last().copied().unwrap_or(1.0)
     }
@@ -73,9 +73,9 @@ impl Prior {
 /// Term rows over topics: `exp(τ (Elogβ − m))`, with log E β in place of E log β where inference is collapsed.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Of the documents' topic proportions.
+    /// Dirichlet parameters of the documents' topic proportions.
     pub prior: &'a Prior,
-    /// One padded row a slot.
+    /// One padded row per slot.
     pub values: &'a [f32],
     /// m of every slot.
     pub maxima: &'a [f32],
@@ -86,7 +86,7 @@ pub(crate) struct Rows<'a> {
 pub(crate) struct LocalHeat<'a> {
     /// The inverse temperatures to choose from.
     pub grid: &'a Grid,
-    /// The smallest that the document may end with.
+    /// The smallest final inverse temperature of the document.
     pub floor: f64,
     /// Expected powers of λ at the nodes.
     pub table: &'a PowerTable,
@@ -109,7 +109,8 @@ pub(crate) struct Found {
     pub converged: bool,
     /// E_q[log p(w, z | θ, β)] of a document with its own temperature, if requested.
     pub energy: f64,
-    /// E_q[log p(z | θ)] of a document without one, if the energy is requested: the batch adds up the words.
+    /// E_q[log p(z | θ)] of a document without its own temperature, if the energy is requested. The batch adds the
+    /// words.
     pub topic_energy: f64,
     /// The document's share of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
     /// p(θ)).
@@ -171,7 +172,7 @@ fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding:
 }
 
 impl Solver {
-    /// Loads a document's rows and the uniform start.
+    /// Loads the rows of a document and the uniform start.
     fn begin(&mut self, spec: &Spec, rows: Rows<'_>, slots: &[u32], inverse: f64, tokens: f64) {
         let stride = padded(spec.topics);
         self.stride = stride;
@@ -195,7 +196,7 @@ impl Solver {
         self.norms.resize(slots.len(), 0.0);
     }
 
-    /// The normaliser of each word's responsibilities and their sums over words, at the present factors.
+    /// The normaliser of each word's responsibilities and their sums over words, at the current factors.
     fn sweep(&mut self, simd: Simd, counts: &[f32]) {
         kernel::sweep(
             simd,
@@ -207,8 +208,8 @@ impl Solver {
         );
     }
 
-    /// Sweeps until the rule is satisfied or `limit` sweeps are done; returns the number of sweeps and whether it is
-    /// satisfied.
+    /// Sweeps until the stopping rule holds or `limit` sweeps are done. Returns the number of sweeps and whether the
+    /// rule holds.
     fn sweeps(
         &mut self,
         spec: &Spec,
@@ -281,7 +282,7 @@ impl Solver {
 
     /// The local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
     ///
-    /// The weighed expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
+    /// The weighted expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
     pub fn solve(
         &mut self,
         spec: &Spec,
@@ -318,9 +319,9 @@ impl Solver {
 
     /// The local step of collapsed inference, from rows `E β / largest`; writes the expected counts n_v φ_vk.
     ///
-    /// CVB0 (Asuncion, Welling, Smyth and Teh 2009, Eq. 12): φ_vk ∝ (α_k + n_k − φ_vk) E β_kv, word after word, n_k = Σ_v n_v φ_vk.
-    /// The term −φ_vk is the token's own share, which its topic must not count for: in documents of some tens of words all
-    /// depends on it. The tokens of a word share one φ.
+    /// CVB0 (Asuncion, Welling, Smyth and Teh 2009, Eq. 12): φ_vk ∝ (α_k + n_k − φ_vk) E β_kv for one word after the
+    /// other, with n_k = Σ_v n_v φ_vk. The term −φ_vk removes the token's own share from the count of its topic. It is
+    /// essential for documents of a few dozen words. The tokens of a word share one φ.
     pub fn solve_collapsed(
         &mut self,
         spec: &Spec,
@@ -387,7 +388,7 @@ impl Solver {
         found
     }
 
-    /// Keeps the topics with more than this number of tokens, if that halves the number of columns.
+    /// Keeps the topics with more than the given number of tokens, if that halves the number of columns.
     fn pack_collapsed(
         &mut self,
         spec: &Spec,
@@ -421,9 +422,9 @@ impl Solver {
     }
 
     /// Writes E[log θ_k] of the columns minus that of a document without words: ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
-    /// ψ(Σα). With collapsed inference, expected counts replace counts, most of which are 0, where ψ is so strongly
-    /// curved that it would treat them as many small ones. The exact form is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
-    /// (Teh, Newman and Welling 2007, Section 3).
+    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where ψ has strong
+    /// curvature, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n
+    /// > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -448,7 +449,7 @@ impl Solver {
         f64::from(scaled) / found.inverse + found.tokens * self.shift(spec, prior, found)
     }
 
-    /// Writes the weighed expected counts at the present t.
+    /// Writes the weighted expected counts at the current t.
     fn count(&mut self, spec: &Spec, counts: &[f32], inverse: f64, out: &mut Vec<f32>) {
         out.resize(counts.len() * self.stride, 0.0);
         kernel::expected_counts(
@@ -470,7 +471,7 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the present q; the rows then contain their logarithms.
+    /// E_q[log p(w, z | θ, β)] at the current q. The rows then contain their logarithms.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -501,7 +502,7 @@ impl Solver {
         scaled / inverse + offsets + found.tokens * self.shift(spec, prior, found)
     }
 
-    /// [`Found::bound`] at the present q, with fresh norms.
+    /// [`Found::bound`] at the current q, with recomputed norms.
     fn bound(
         &self,
         spec: &Spec,
@@ -541,11 +542,12 @@ impl Solver {
         words + inverse * found.tokens * self.shift(spec, prior, found) - divergence
     }
 
-    /// The local step with a temperature of the document's own, inferred with the topics.
+    /// The local step with an inferred temperature per document.
     ///
     /// Begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`, and then alternates between r_m ∝
     /// exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m. The second term
-    /// bounds the log normaliser of the tempered likelihood of N tokens from above (Jensen); it is 0 at s = 1.
+    /// is an upper bound (by Jensen's inequality) on the log normaliser of the tempered likelihood of N tokens. It is 0
+    /// at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,
@@ -605,7 +607,7 @@ impl Solver {
         found
     }
 
-    /// Takes the present γ over to another inverse temperature: the same proportions of the tokens.
+    /// Converts the current γ to another inverse temperature with the same proportions of the tokens.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
         let pairs = self.gamma[..columns].iter().zip(&self.alpha);

@@ -57,7 +57,7 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
 pub(crate) struct Grid {
     /// The given inverse temperatures.
     given: InverseTemperatures,
-    /// The same, with zeros in the padding.
+    /// The inverse temperatures, with zeros in the padding.
     pub inverse: Vec<f32>,
     /// log π, and a very negative number for zero and in the padding.
     pub log_prior: Vec<f32>,
@@ -151,7 +151,7 @@ pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
 /// Topics that are handled together: one vector.
 const GROUP: usize = WIDTH;
 
-/// The table at the present globals.
+/// The table at the current globals.
 pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);

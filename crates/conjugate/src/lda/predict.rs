@@ -10,7 +10,8 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The local rule of predictions: stricter than in training, where the next step corrects the errors of this one.
+/// The stopping rule of predictions. It is stricter than in training, where the next step corrects the errors of the
+/// last one.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
@@ -25,7 +26,7 @@ pub struct PredictorScratch {
     expected: Vec<f32>,
 }
 
-/// Topics prepared for predictions; they take as much memory again as the topics.
+/// Topics prepared for predictions. They need as much memory as the topics themselves.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,
@@ -67,8 +68,8 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns how many of its tokens belong to terms of the
-    /// topics. A document without any has the prior's mean, α_k / Σα.
+    /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns the number of its tokens in the topics'
+    /// vocabulary. A document without such tokens has the prior mean, α_k / Σα.
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
             solver,
@@ -110,7 +111,7 @@ impl<'a> Predictor<'a> {
         )
     }
 
-    /// `E[θ]` of the documents `first .. first + count`, a row of K numbers each.
+    /// `E[θ]` of the documents `first .. first + count`, one row of K numbers each.
     pub fn thetas(&self, documents: &dyn Documents, first: usize, count: usize) -> Vec<f64> {
         let topics = self.topics.topics;
         let mut out = vec![0.0; count * topics];

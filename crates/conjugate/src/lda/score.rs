@@ -1,7 +1,7 @@
-//! The predictive quality of topics on words that they have not seen.
+//! The predictive quality of topics on held-out words.
 //!
-//! The score of a held-out document depends only on the topics, the seed and the document's number, so documents may be
-//! scored in any division: in parts by this process, or by the shards.
+//! The score of a held-out document depends only on the topics, the seed and the document's number, so this process or
+//! the shards may score the documents in any partition.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -20,7 +20,7 @@ use crate::engine::{Heat, Measure};
 
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
-/// Document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ); the others are scored
+/// Document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ). The others are scored
 /// with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
@@ -41,7 +41,7 @@ pub struct Completion {
 pub struct Score {
     /// Log predictive probability of the scored words, in nats.
     pub log_probability: f64,
-    /// Number of scored documents; a document that cannot be split does not count.
+    /// Number of scored documents; documents that cannot be split are excluded.
     pub words: f64,
 }
 
@@ -118,12 +118,12 @@ pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     }
 }
 
-/// Held-out documents that are neighbours.
+/// A range of held-out documents.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
     /// The source of the documents.
     pub documents: &'a dyn Documents,
-    /// The first of them there.
+    /// The index of the first document in the source.
     pub first: usize,
     /// The number of documents.
     pub count: usize,

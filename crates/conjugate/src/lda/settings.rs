@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::temper::Temper;
 
-/// When the coordinate ascent over one document's topic proportions stops.
+/// The stopping rule of the coordinate ascent over one document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
     /// Stop when γ has moved by less than this share of the document's tokens in one iteration (sum of the absolute
@@ -31,9 +31,9 @@ pub enum Inference {
     #[default]
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
-    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k.
-    /// Proportions are integrated out, so a topic's weight in a document does not vanish if it has less than a token,
-    /// as exp ψ does. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
+    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k. It
+    /// integrates out the proportions, so a topic with less than one token in a document keeps weight, while exp ψ
+    /// would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
     /// Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
@@ -52,10 +52,10 @@ impl Inference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// λ near Gamma(100, 1/100), for all topics alike (Hoffman et al. 2013).
+    /// λ from Gamma(100, 1/100), for all topics (Hoffman et al. 2013).
     #[default]
     Random,
-    /// Words of documents that are unlike each other, chosen as k-means++ chooses centres.
+    /// Words of dissimilar documents, chosen by the rule of k-means++ for centres.
     Documents,
 }
 
@@ -68,7 +68,7 @@ pub enum LearnAlpha {
     Fixed,
     /// One number for all topics.
     Symmetric,
-    /// A number for each topic.
+    /// One number per topic.
     Asymmetric,
 }
 
@@ -77,20 +77,20 @@ pub enum LearnAlpha {
 pub struct LdaSettings {
     /// Number K of topics, at least 1.
     pub topics: usize,
-    /// Symmetric Dirichlet parameter of a document's topic proportions; 1/K when absent.
+    /// Symmetric Dirichlet parameter of a document's topic proportions. The default is 1/K.
     pub alpha: Option<f64>,
-    /// Symmetric Dirichlet parameter of a topic's word proportions; 1/K when absent.
+    /// Symmetric Dirichlet parameter of a topic's word proportions. The default is 1/K.
     pub eta: Option<f64>,
     /// The method of local steps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inference: Inference,
-    /// The initial topics, unless earlier ones are continued.
+    /// The initialisation of the topics, unless the fit continues earlier topics.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
     /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
-    /// Whether η is learned, likewise.
+    /// Whether η is learnt by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
     /// Documents in a minibatch.
@@ -105,12 +105,12 @@ pub struct LdaSettings {
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
-    /// When a document's local step stops.
+    /// The stopping rule of a document's local step.
     pub local: LocalRule,
-    /// The number of documents that the statistics represent; the number of documents read if absent. Updating old
-    /// topics with new documents sets it to old and new together.
+    /// The number of documents that the statistics represent. The default is the number of documents in the corpus.
+    /// An update of old topics with new documents sets it to the total of old and new documents.
     pub population: Option<f64>,
-    /// How often a pass the held-out documents are scored; 0 scores them only at the end.
+    /// Number of times per pass that the held-out documents are scored. 0 scores them only at the end.
     pub evaluations_per_pass: f64,
 }
 
@@ -161,7 +161,7 @@ impl LdaSettings {
     /// The error in the settings, if there is one.
     ///
     /// # Errors
-    /// One sentence for the user.
+    /// The error is one sentence for the user.
     pub fn check(&self) -> Result<(), String> {
         let positive = |what: &str, x: f64| {
             if x.is_finite() && x > 0.0 {

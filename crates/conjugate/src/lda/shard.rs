@@ -1,4 +1,4 @@
-//! One shard's share of a batch: words, local steps by document, statistics by word.
+//! A shard's share of a batch: words, local steps per document, statistics per word.
 //!
 //! Every share goes through four stages, each parallel with a fixed division of the work: documents are read; the rows
 //! exp(τ(E log β − m)) of the share's words are computed (m_v is the largest over topics; a factor common to all topics
@@ -48,12 +48,12 @@ struct Slot {
 pub(crate) enum Lambda<'a> {
     /// Numbers.
     Here(&'a [f32]),
-    /// Their bytes as sent, without alignment.
+    /// Their bytes in the format of messages, without alignment.
     Sent(&'a [[u8; 4]]),
 }
 
 impl Lambda<'_> {
-    /// The row of a term, which may be copied to `scratch`.
+    /// The row of a term. It may be copied to `scratch`.
     pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
@@ -131,7 +131,7 @@ pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of every term in the present batch, valid where `stamps` holds the number of the batch.
+    /// Slot of every term in the current batch, valid where `stamps` holds the number of the batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,
@@ -153,7 +153,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// One for documents over this number of terms.
+    /// A share for documents over the given number of terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -175,7 +175,7 @@ impl ShardSolver {
         }
     }
 
-    /// Whether it is one for documents over this number of terms.
+    /// Whether it is a share for documents over the given number of terms.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -275,7 +275,7 @@ impl ShardSolver {
             / inverse
     }
 
-    /// Adds the documents' expected counts up, word by word; with one temperature for all, by their factors.
+    /// Adds the documents' expected counts word by word. If all have one temperature, it uses their factors.
     fn collect(&mut self, stride: usize, factors: bool) {
         let (simd, rows) = (self.spec.simd, &self.rows);
         let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
@@ -332,7 +332,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The results of this number of documents of the batch, added up, with the energy of their words.
+    /// The sums over the given number of documents of the batch, with the energy of their words.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,
@@ -355,7 +355,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The part of documents by number; `lambda` has the rows of the globals.
+    /// The part of the documents with these numbers. `lambda` has the rows of the global parameters.
     pub fn part(
         &mut self,
         documents: &dyn Documents,

@@ -1,12 +1,12 @@
-//! The local steps of a batch: shard by shard, in this process or elsewhere.
+//! The local steps of a batch, shard by shard, in this process or in others.
 //!
-//! A corpus has a fixed number of shards, which belongs to the corpus and not to the machines. In every step each shard
-//! solves its share of the batch ([`shard_step`], a pure function of documents, globals and share) and returns a
-//! [`Part`]: statistics, sums, bounds. The parts of all shards are added up over one binary tree of shards, so bits
-//! depend only on the shards: not on the worker that solved one, the order of the answers, or repeated requests. Scores
-//! of held-out documents need no tree: each is a number of its own ([`score_step`]). Whoever drives owns everything
-//! else: order of documents, temperatures, global step, trace and checkpoints. [`Shards`] is the seam: [`LocalShards`]
-//! works in this process; other implementations call [`block_step`] and [`score_step`] on [`Ask::encode`].
+//! The number of shards is fixed by the corpus, not by the machines. In every step each shard solves its share of the
+//! batch ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`]:
+//! statistics, sums, bounds. One binary tree of shards adds the parts. The bits therefore depend only on the shards,
+//! and not on workers, the order of the answers or repeated requests. Scores of held-out documents need no tree,
+//! because each is a separate number ([`score_step`]). The driver owns everything else: the order of documents,
+//! temperatures, the global step, the trace and checkpoints. [`Shards`] is the seam: [`LocalShards`] works in this
+//! process; other implementations call [`block_step`] and [`score_step`] on [`Ask::encode`].
 
 use jensen_run::wire::{self, Reader, Writer};
 use rayon::prelude::*;
@@ -46,19 +46,19 @@ pub struct Part {
     pub(crate) statistics: Vec<f32>,
 }
 
-/// The process or thread that makes the local steps of batches.
+/// The process or thread that runs the local steps of batches.
 pub trait Shards {
-    /// The sum over the tree of the parts of all shards; `shares` has the numbers of each shard's documents, counted within the
-    /// shard.
+    /// The sum of the parts of all shards over the tree. `shares` has the numbers of each shard's documents, counted
+    /// within the shard.
     ///
     /// # Errors
-    /// A shard did not answer, with the reason. The step is then as one that never began.
+    /// A shard did not answer, with the reason. The step then has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
-    /// Takes a part back that is used up: its memory can be used again.
+    /// Takes back a used part, so that its memory can be reused.
     fn done(&mut self, _part: Part) {}
 
-    /// The scores of the first `count` held-out documents at the globals of `ask`, in their order.
+    /// The scores of the first `count` held-out documents at the global parameters of `ask`, in order.
     ///
     /// # Errors
     /// As [`solve`](Self::solve).
@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// The part of each shard, in their order, as it is computed.
+    /// The parts of the shards in order, each when it is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -176,7 +176,7 @@ impl Spare {
         }
     }
 
-    /// Takes a part back that is used up.
+    /// Takes back a used part.
     pub fn done(&mut self, part: Part) {
         self.put(part.statistics);
     }
@@ -201,7 +201,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// A remainder at the end moves up the tree, like a part without a neighbour.
+    /// A part without a neighbour moves up the tree unchanged.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -269,7 +269,7 @@ impl Part {
         wire::size(|out| self.write(out))
     }
 
-    /// The part as bytes, into memory of that [`size`](Self::size).
+    /// Writes the part as bytes into memory of this [`size`](Self::size).
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
@@ -286,7 +286,7 @@ impl Part {
     /// Reads the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// The bytes are not such sums.
+    /// The bytes are not a valid part.
     pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
         Ok(Self {
@@ -314,8 +314,7 @@ impl Ask<'_> {
         wire::size(|out| self.write(out))
     }
 
-    /// The request to all shards as bytes, into memory of that [`size`](Self::size): λ is copied once, to its
-    /// destination.
+    /// Writes the request to all shards as bytes into memory of this [`size`](Self::size). It copies λ only once.
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
@@ -323,7 +322,7 @@ impl Ask<'_> {
     /// The sum of parts of blocks of these shards, in the order of the blocks.
     ///
     /// # Errors
-    /// The bytes are not parts.
+    /// The bytes are not valid parts.
     pub fn sum<'b>(
         &self,
         blocks: impl Iterator<Item = &'b [u8]>,
@@ -370,8 +369,8 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards of a block for this number of workers, a power of two: the value with which the busiest worker has
-/// the fewest shards, and the largest of these, because each block costs a message.
+/// Number of shards of a block for the given number of workers, a power of two. It minimises the number of shards of
+/// the busiest worker, and is the largest such value, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -381,8 +380,8 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
     best.unwrap_or(1)
 }
 
-/// The work of a block of shards: the sum of the parts of shares of their documents, for the output of [`Ask::encode`].
-/// The same arguments give the same bits on any machine.
+/// The work of a block of shards for the output of [`Ask::encode`]: the sum of the parts of their shares. The same
+/// arguments give the same bits on any machine.
 ///
 /// # Errors
 /// The bytes have another format or vocabulary, or require instructions that this machine lacks.
@@ -421,7 +420,7 @@ pub fn block_step(
     Ok(sum.finish(globals.stride, &mut solver.spare))
 }
 
-/// The memory that [`block_step`] reuses between steps; it does not affect results.
+/// The memory that [`block_step`] reuses between steps. It does not affect results.
 #[derive(Default)]
 pub struct BlockMemory(Option<ShardSolver>);
 
@@ -432,7 +431,7 @@ impl BlockMemory {
             .insert(kept.unwrap_or_else(|| ShardSolver::new(terms, spec)))
     }
 
-    /// Takes a part back that is used up.
+    /// Takes back a used part.
     pub fn done(&mut self, part: Part) {
         if let Some(solver) = &mut self.0 {
             solver.spare.done(part);
@@ -440,7 +439,7 @@ impl BlockMemory {
     }
 }
 
-/// The scores of parts of held-out documents, in sequence, at the globals in the output of [`Ask::encode`].
+/// The scores of parts of held-out documents, concatenated, at the global parameters in the output of [`Ask::encode`].
 ///
 /// # Errors
 /// As [`block_step`].

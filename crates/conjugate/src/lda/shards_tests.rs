@@ -80,7 +80,7 @@ fn answer(part: &Part) -> Vec<u8> {
     bytes
 }
 
-/// The parts of blocks with this number of shards, as bytes to and from another machine.
+/// The parts of blocks with the given number of shards, as bytes to and from another machine.
 fn elsewhere(
     documents: &Divided,
     ask: &Ask<'_>,

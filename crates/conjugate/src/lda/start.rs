@@ -1,10 +1,10 @@
-//! Topics to start from: words of documents that are unlike each other.
+//! Initial topics: the words of dissimilar documents.
 //!
-//! Topics that start alike stay alike: if all begin as the mean of the corpus with a little noise, a few of them take
-//! all words before the others develop. So each starts at a neighbourhood of documents. Documents of a sample are drawn
-//! with a probability that grows with their distance from the neighbourhoods so far, as k-means++ draws centres (Arthur
-//! and Vassilvitskii 2007). The documents nearest to one, and then to their mean, provide the words of a topic.
-//! Distances are cosines of log counts, weighed by log inverse document frequency.
+//! Similar topics stay similar. If all start as the mean of the corpus with a little noise, a few of them take all
+//! words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents of a sample
+//! are drawn with a probability that grows with their distance from the chosen neighbourhoods, as k-means++ draws
+//! centres (Arthur and Vassilvitskii 2007). The documents nearest to a drawn document, and then to their mean, provide
+//! the words of a topic. Distances are cosines of log counts, weighted by log inverse document frequency.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;
@@ -102,7 +102,7 @@ impl Index {
         }
     }
 
-    /// The cosines of all points with a vector, and which are the largest.
+    /// The cosines of all points with a vector, and the indices of the largest.
     fn nearest(&self, centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
         let mut cosines = vec![0.0f32; self.points];
         for (term, &x) in centre.iter().enumerate() {

@@ -23,7 +23,8 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// The log evidence of one topic in nats, and the bound of topics one of which has all words.
+/// The log evidence of one topic in nats, and the bound of several topics of which one has all
+/// words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

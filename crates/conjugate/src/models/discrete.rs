@@ -6,7 +6,7 @@ use crate::models::mixture::Components;
 use jensen_math::special;
 use jensen_math::sum::ColumnMoments;
 
-/// Components of independent binary variables with Beta priors; values that are missing at random drop out.
+/// Components of independent binary variables with Beta priors; values missing at random drop out.
 pub struct Bernoullis {
     dim: usize,
     concentration: f64,
@@ -81,8 +81,8 @@ impl Components for Bernoullis {
     }
 }
 
-/// Components over vectors of counts, as sequences of draws in a given order (without the multinomial coefficient), with
-/// symmetric Dirichlet priors.
+/// Components over vectors of counts, treated as ordered draws (without the multinomial coefficient), with symmetric
+/// Dirichlet priors.
 pub struct Multinomials {
     dim: usize,
     concentration: f64,
@@ -147,7 +147,7 @@ impl Components for Multinomials {
     }
 }
 
-/// Components of independent Poisson counts with Gamma priors of their rates; values that are missing at random drop out.
+/// Components of independent Poisson counts with Gamma priors of their rates; values missing at random drop out.
 pub struct Poissons {
     dim: usize,
     means: Vec<f64>,
@@ -159,7 +159,7 @@ pub struct Poissons {
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Components over rows of `dim` counts, with NaN for missing ones; the prior is estimated from those rows.
+    /// Components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
         Self {
@@ -258,8 +258,8 @@ impl Components for Poissons {
     }
 }
 
-/// Components of independent categories, each column with its own number of them and a symmetric Dirichlet prior; values that are missing at
-/// random drop out.
+/// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
+/// prior; values missing at random drop out.
 pub struct Categoricals {
     /// The offsets of each column's categories among all, and their number.
     starts: Vec<usize>,
@@ -268,7 +268,7 @@ pub struct Categoricals {
 }
 
 impl Categoricals {
-    /// Components over rows of categories, from 0 to before `levels[column]`, with Dirichlet(`concentration`, …) priors.
+    /// Components over rows of categories in `0..levels[column]`, with Dirichlet(`concentration`, …) priors.
     pub fn new(levels: &[usize], concentration: f64, data: Vec<Option<usize>>) -> Self {
         let mut starts = vec![0];
         for levels in levels {

@@ -1,4 +1,4 @@
-//! The factorial mixture: a point is a sum of the factors that are switched on, and noise.
+//! The factorial mixture: a point is the sum of the factors that are on, plus noise.
 //!
 //! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), σ_n and σ_μ being variances (Ghahramani
 //! 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose K × K precision
@@ -27,17 +27,17 @@ pub struct FactorialSettings {
     pub noise_variance: f64,
     /// σ_μ.
     pub factor_variance: f64,
-    /// π, the prior probability of a factor to be on, in (0, 1).
+    /// π, the prior probability that a factor is on, in (0, 1).
     pub activation: f64,
 }
 
 /// Starting points of factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FactorialStart {
-    /// Draws of their prior, as in the paper.
+    /// Draws from their prior, as in the paper.
     #[default]
     Prior,
-    /// The residuals of points after the previous factors, for choosing factors as k-means++ draws centres.
+    /// The residuals of points after the previous factors, chosen by the rule of k-means++ for centres.
     Points,
 }
 
@@ -109,13 +109,13 @@ impl FactorialMixture {
         })
     }
 
-    /// The same mixture with another start.
+    /// Sets the start.
     #[must_use]
     pub fn starting_at(self, start: FactorialStart) -> Self {
         Self { start, ..self }
     }
 
-    /// The same mixture with q(μ) = Π_k q(μ_k). The best such q has the means of the joint one, A⁻¹B, and the precisions A_kk,
+    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the means of the joint one, A⁻¹B, and the precisions A_kk,
     /// which are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
@@ -156,8 +156,8 @@ impl FactorialMixture {
     }
 
     /// Draws of the prior, shortened until a point two standard deviations along a factor is halfway to it. In many
-    /// dimensions draws are far from all points, so without this no factor is ever on, and all stay 0. A few points
-    /// with little noise can still turn all factors off.
+    /// dimensions draws are far from all points, so without this step no factor is ever on, and all stay 0. A few
+    /// points with little noise can still turn all factors off.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();

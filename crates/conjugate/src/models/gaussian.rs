@@ -17,8 +17,8 @@ pub enum Covariance {
     Diagonal,
 }
 
-/// The prior of Gaussian components, in units of the data: its mean is that of the data, its variances are shares of
-/// the data's, and it has no correlations unless they are estimated from rows ([`Gaussians::with_correlation_of`]).
+/// The prior of Gaussian components, in units of the data. Its mean is that of the data, and its variances are shares
+/// of the data's. It has no correlations unless they are estimated from rows ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
     /// Weight of the prior mean, in points.
@@ -42,7 +42,7 @@ impl Default for GaussianPrior {
 
 /// Gaussian components over rows of real numbers, with NaN for values missing at random.
 ///
-/// Missing values are integrated out. If columns are independent given the component, missing values drop out;
+/// Inference integrates out missing values. If columns are independent given the component, missing values drop out;
 /// otherwise q has a normal distribution of a point's missing values for each component.
 pub struct Gaussians {
     covariance: Covariance,
@@ -58,12 +58,12 @@ pub struct Gaussians {
 }
 
 impl Gaussians {
-    /// Components over `data`, rows of `dim` numbers; the prior is estimated from those rows.
+    /// Components over `data`, rows of `dim` numbers. The prior is estimated from these rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
         Self::with_prior(covariance, dim, data, GaussianPrior::default())
     }
 
-    /// Components over `data` with a prior of one's own.
+    /// Components over `data` with a given prior.
     pub fn with_prior(
         covariance: Covariance,
         dim: usize,
@@ -100,14 +100,14 @@ impl Gaussians {
         }
     }
 
-    /// The same for standardised values: densities are those of the original values, from the logarithms of the scales,
-    /// one per column.
+    /// Declares the values standardised. Densities then refer to the original values, from the logarithms of the
+    /// scales, one per column.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
     }
 
-    /// The same with prior correlations of full covariance matrices estimated from rows, shrunk by leave-one-out. A
+    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. A
     /// conditional variance of columns is then small in the prior if it is small in the data, for any linear
     /// combinations of columns.
     #[must_use]
@@ -121,7 +121,7 @@ impl Gaussians {
         }
     }
 
-    /// The same components and prior over other rows: held-out data.
+    /// The same components and prior over other rows, such as held-out data.
     pub fn with_data(&self, data: Vec<f64>) -> Self {
         Self {
             covariance: self.covariance,
@@ -433,12 +433,12 @@ impl Components for Gaussians {
 
     /// Merged components with their own variances explain the whole spread of the data, and stay merged at every
     /// temperature above 1. In a trial with three clusters in one dimension, minibatch fits reached −904 nats after 30
-    /// passes with a share of 0.9, −919 with 0.5, and −913 without; batch fits ended alike.
+    /// passes with a share of 0.9, −919 with 0.5, and −913 without. Batch fits agreed.
     fn lean(&self) -> f64 {
         0.9
     }
 
-    /// Precisions near 0 have so much prior weight that the tempered likelihoods of many points are not integrable.
+    /// Precisions near 0 have so much prior mass that the tempered likelihoods of many points are not integrable.
     fn partition_is_finite(&self) -> bool {
         false
     }

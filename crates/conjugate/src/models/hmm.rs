@@ -1,4 +1,5 @@
-//! Hidden Markov chains with emissions of any kind of component: a data point is a sequence, its local step forward-backward.
+//! Hidden Markov models whose states emit rows like any kind of component. A data point is a sequence, and its local
+//! step is forward-backward.
 
 use std::ops::Range;
 
@@ -9,8 +10,8 @@ use crate::model::{ConjugateModel, Local};
 use crate::models::mixture::{Components, seeded};
 use crate::plain::{Plain, all_the_first, alone};
 
-/// Sequences explained by K hidden states, each of which emits rows like a mixture's component; Dirichlet priors on the
-/// first state and on each row of the transition matrix.
+/// Sequences with K hidden states, each of which emits rows like a component of a mixture. The first state and each row
+/// of the transition matrix have Dirichlet priors.
 pub struct HiddenMarkov<C> {
     emissions: C,
     /// The start of each sequence among the rows, and the end of the last.
@@ -23,7 +24,7 @@ pub struct HiddenMarkov<C> {
 /// Marginals of the last sequence.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// q(z_t = k), a row per step.
+    /// q(z_t = k), one row per step.
     pub states: Vec<f64>,
     /// Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
@@ -132,11 +133,11 @@ impl ChainScratch {
 }
 
 impl<C: Components> HiddenMarkov<C> {
-    /// Chains over the rows of `emissions`: sequence i holds rows `starts[i]` to before `starts[i + 1]`; `starts` begins
-    /// with 0, ascends and ends with the number of rows.
+    /// Chains over the rows of `emissions`: Sequence i holds the rows `starts[i]..starts[i + 1]`. `starts` begins with
+    /// 0, ascends and ends with the number of rows.
     ///
     /// # Errors
-    /// Fails if `starts` does not.
+    /// Fails if `starts` violates this.
     pub fn new(
         emissions: C,
         starts: Vec<usize>,
@@ -189,7 +190,7 @@ impl<C: Components> HiddenMarkov<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Expected transition probabilities, a row per state.
+    /// Expected transition probabilities, one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)
@@ -299,7 +300,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Compares only emissions: states with equal emissions are one, whatever their transitions.
+    /// Compares only emissions. States with equal emissions count as one state, whatever their transitions.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()

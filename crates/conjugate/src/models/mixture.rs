@@ -54,10 +54,10 @@ pub trait Components: Sync {
     /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` T(x); where values are missing and do not drop out, with a guess in their place, for starts.
+    /// Adds `weight` T(x), for starts. A guess replaces missing values that do not drop out.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
-    /// Integrates the missing values of a point out at an inverse temperature, and appends E[T(x)] under their
+    /// Integrates out the missing values of a point at an inverse temperature, and appends E[T(x)] under their
     /// distribution to `statistics`; `None` if none are missing, or if they drop out of
     /// [`log_density`](Self::log_density) and [`add`](Self::add).
     fn complete(
@@ -71,8 +71,8 @@ pub trait Components: Sync {
         None
     }
 
-    /// log ∫ p(x | component) q(component), in nats, if a(λ + T(x)) does not give it because values are missing, or
-    /// takes longer.
+    /// log ∫ p(x | component) q(component), in nats, if a(λ + T(x)) is unavailable because of missing values or is
+    /// slower.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
@@ -97,7 +97,7 @@ pub trait Components: Sync {
     }
 }
 
-/// A point with its missing values integrated out.
+/// A point after integration over its missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Completed {
     /// log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
@@ -182,7 +182,7 @@ impl<C: Components> Components for &C {
 /// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// The sample of this number of points; `None` if all are used.
+/// The sample of the given number of points; `None` if all are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
@@ -291,7 +291,7 @@ impl<C: Components> Mixture<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// The prediction of q(β) for points that it may not have seen.
+    /// The predictions of q(β) for new points.
     pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
         let families: Vec<ExponentialFamily> =
             self.components.prior().into_iter().map(|p| p.0).collect();

@@ -1,4 +1,4 @@
-//! Components over points that are elsewhere, with a sample in memory.
+//! Components over points in other processes, with a sample in memory.
 
 use jensen_math::rng::Stream;
 
@@ -7,13 +7,13 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points, all that starts and temperatures need of them, and who makes their local steps.
+/// Components over many points, with the data that starts and temperatures need, and the source of the local steps.
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,
     /// The total number of points.
     pub points: usize,
-    /// Σ T(x) over all of them, missing values filled in as starts do.
+    /// Σ T(x) over all points, with missing values filled in as for starts.
     pub totals: Vec<f64>,
     /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
     pub sizes: Vec<(f64, f64)>,
@@ -23,7 +23,7 @@ pub struct Sampled<'a, C> {
     pub shards: &'a dyn PointShards,
 }
 
-/// The points that the start of a seed uses; `None` if they are all points. Other starts of a run use the same ones.
+/// The points for the start of a seed; `None` if it uses all points. Other starts of a run use the same ones.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }

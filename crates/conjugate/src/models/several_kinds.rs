@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::family::ExponentialFamily;
 use crate::models::mixture::{Completed, Components, predictive};
 
-/// Components over the same rows, each with columns of its own.
+/// Components over the same rows, each with its own columns.
 pub struct SeveralKinds {
     kinds: Vec<Box<dyn Components + Send>>,
     /// The offsets of the parameters of each kind.

@@ -1,4 +1,4 @@
-//! The content of a column in a stretch of rows.
+//! The content of a column in a stretch of consecutive rows.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -63,7 +63,7 @@ impl Field {
         fields.collect()
     }
 
-    /// Whether the column is the same in two files; nullability may differ.
+    /// Whether two files have the same column. Nullability may differ.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
@@ -166,7 +166,7 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     }
 }
 
-/// The present elements, and the starts of rows.
+/// The current elements, and the starts of rows.
 #[derive(Default)]
 struct Levels {
     max_def: i16,
@@ -197,7 +197,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// For each of this number of rows, the next value if one is present.
+    /// The next values, one for each of the given number of rows; `None` where a value is missing.
     fn each<T>(
         &self,
         rows: usize,
@@ -209,7 +209,7 @@ impl Levels {
         })
     }
 
-    /// The first row where something is missing, from 0.
+    /// The first row with a missing value, counted from 0.
     fn missing(&self) -> Option<usize> {
         let at = self.defs.iter().position(|def| *def < self.max_def)?;
         Some(match self.lists {
@@ -218,7 +218,7 @@ impl Levels {
         })
     }
 
-    /// The length of all lists, and the first row that has another one.
+    /// The length of all lists, and the first row with another length.
     fn length(&self) -> (usize, Option<usize>) {
         let starts: Vec<usize> = self
             .reps
@@ -251,7 +251,7 @@ pub(super) struct Decoded {
 pub(super) struct Numbers {
     pub ints: Vec<i64>,
     pub reals: Vec<f64>,
-    /// For each row, the length of its list, if rows have lists.
+    /// The length of the list of each row, if rows have lists.
     pub length: Option<usize>,
 }
 
@@ -273,7 +273,7 @@ impl Decoded {
         }
     }
 
-    /// Adds the numbers, or reports a missing one; `location` names a row of the stretch, counted from 0.
+    /// Adds the numbers, or reports a missing one. `location` names a row of the stretch, counted from 0.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -343,7 +343,7 @@ impl Decoded {
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
-    /// One list per row; whether its numbers are integers.
+    /// One list per row, and whether its numbers are integers.
     Lists(Numbers, bool),
 }
 
@@ -365,7 +365,7 @@ impl CellsOfColumn {
         }
     }
 
-    /// Adds the values of this number of rows.
+    /// Adds the values of the given number of rows.
     ///
     /// # Errors
     /// A list is missing, has a null, or has another length; or a value is not a number.
@@ -417,7 +417,7 @@ impl CellsOfColumn {
         Ok(())
     }
 
-    /// The columns: one, or one for each number of a list.
+    /// One column, or one column for each number of a list.
     pub fn into_columns(self, name: &str) -> Vec<Column> {
         match self {
             Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],

@@ -1,13 +1,14 @@
-//! Rows of Parquet files as values by name, some stretches of them at a time: data that need not fit into memory.
+//! Rows of Parquet files as values by name. Callers read some stretches of rows at a time, so the data need not fit
+//! into memory.
 //!
 //! | subject | module |
 //! | --- | --- |
 //! | files, their columns and row groups | this one |
 //! | the numbers of a column in a stretch of rows | `decode` |
 //!
-//! A column of numbers or truth values is a value per row, a column of lists of one length a vector per row; words are
-//! numbered from 1 in the order of the alphabet, as in CSV. A missing value, or one that is not a number, is rejected
-//! with its location. Pages are plain or compressed by Snappy.
+//! A column of numbers or truth values gives one value per row, and a column of lists of one length gives one vector
+//! per row. Words are numbered from 1 in alphabetical order, as in CSV. A missing value, or a value that is not a
+//! number, is an error with its location. Pages are plain or compressed by Snappy.
 
 mod decode;
 
@@ -45,7 +46,7 @@ pub struct Stretch {
     pub first: u64,
 }
 
-/// Parquet files of the same columns, as one table.
+/// Parquet files with the same columns, as one table.
 pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
@@ -198,7 +199,7 @@ impl RowFiles {
     /// Opens files, and the files in folders.
     ///
     /// # Errors
-    /// There are none, one cannot be read, or their columns differ.
+    /// There are no files, a file cannot be read, or their columns differ.
     pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
         let mut files: Vec<RowFile> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -258,7 +259,7 @@ impl RowFiles {
         self.rows
     }
 
-    /// The files in their order.
+    /// The files in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
@@ -268,7 +269,7 @@ impl RowFiles {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// All row groups, in their order.
+    /// All row groups in order.
     pub fn groups(&self) -> Vec<Stretch> {
         let mut first = 0;
         let mut all = Vec::new();
@@ -288,8 +289,8 @@ impl RowFiles {
         all
     }
 
-    /// A digest of lengths, columns, and offsets, sizes and statistics of all column chunks, which a rewritten file
-    /// does not share. Contents are not read.
+    /// A digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A rewritten
+    /// file has another digest. Contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {
@@ -313,8 +314,8 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The columns of these names in these rows, one stretch after the other: an array a column, of shape `[rows]`, or
-    /// `[rows, length]` where rows have lists.
+    /// The columns of these names in these rows, one stretch after the other. A column is an array of shape `[rows]`,
+    /// or `[rows, length]` if rows have lists.
     ///
     /// # Errors
     /// There is no such column, it has another type, a value is missing or not a number, lists differ in length, or a
@@ -344,7 +345,7 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// The length of the lists of a column, if it has lists: that of the first row.
+    /// The length of the lists of a column, taken from the first row, if the column has lists.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -357,7 +358,7 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// The location of a row of a stretch: its file, and its number there from 1.
+    /// The location of a row of a stretch: its file, and its number in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -391,7 +392,7 @@ impl RowFiles {
         })
     }
 
-    /// Calls with the content of a column in a stretch, between two checks that the file is unchanged.
+    /// Calls the closure with the content of a column in a stretch, between two checks that the file is unchanged.
     fn decoded<T>(
         &self,
         at: usize,

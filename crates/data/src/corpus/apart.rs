@@ -1,13 +1,13 @@
 //! A corpus of shards that several workers build in parts, with the same bytes as on one machine.
 //!
-//! A piece of work is a [`Task`], which [`Workshop::step`] does wherever the files are: count the words of an input
-//! file, write its documents in the chosen words, or assemble a shard. [`build_apart`] creates the tasks and adds up
-//! the answers in the order of the files, so the result does not depend on the division of the work. Files are the
-//! unit: a single one is read by one worker, twice.
+//! A piece of work is a [`Task`], which [`Workshop::step`] runs on the machine with the files: count the words of an
+//! input file, write its documents in the chosen words, or assemble a shard. [`build_apart`] creates the tasks and
+//! adds the answers in the order of the files, so the result does not depend on the division of the work. The unit of
+//! work is a file. One worker reads it, twice.
 //!
 //! Counts are exact as long as the distinct words of all files fit into the table of
-//! [`WordCounts`](super::count::WordCounts). If they do not, the counts depend on the order of reading, and the driver
-//! counts alone.
+//! [`WordCounts`](super::count::WordCounts). Otherwise counts depend on the order of reading, and the driver counts
+//! alone.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub enum Task {
     },
 }
 
-/// Documents that are neighbours in the file of one input.
+/// A range of documents in the file of one input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The number of the input file.
@@ -57,7 +57,7 @@ pub struct Run {
     pub heldout: bool,
     /// The first document there.
     pub first: usize,
-    /// The document after the last.
+    /// The end of the range, exclusive.
     pub end: usize,
 }
 
@@ -65,7 +65,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Documents that were read, and their words; none if there were too many words to count.
+    /// Number of documents read, and their words; `None` if there were too many words to count.
     Counts(u64, Option<Tally>),
     /// The result of writing.
     Written(Written),
@@ -102,7 +102,7 @@ fn part_path(out: &Path, input: usize) -> PathBuf {
 }
 
 impl Workshop<'_> {
-    /// Does a piece of work; `choice` has the words once they are chosen. Runs on the present pool of threads.
+    /// Runs a task on the current thread pool. `choice` has the words once they are chosen.
     ///
     /// # Errors
     /// An input cannot be read or is damaged, or a file cannot be written.
@@ -210,15 +210,15 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
     })
 }
 
-/// Runs tasks, and returns their answers in the order of the tasks; its error messages are for the user.
+/// Runs tasks and returns their answers in order. Its error messages are for the user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
-/// Builds a corpus with this number of shards in a folder. `work` has tasks done, wherever [`Workshop::step`] can do
-/// them, and returns their answers in the order of the tasks. The folder's files are those of [`build`](build::build)
-/// and [`Corpus::divide`], byte for byte.
+/// Builds a corpus with the given number of shards in a folder. `work` runs tasks by [`Workshop::step`], on any machine
+/// with the files, and returns their answers in the order of the tasks. The folder's files are those of
+/// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors
-/// The errors of these, and those of `work`.
+/// The errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,

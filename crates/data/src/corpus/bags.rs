@@ -1,4 +1,4 @@
-//! Words that are counted already: UCI bags of words, LDA-C, Matrix Market.
+//! Formats of counted words: UCI bags of words, LDA-C, Matrix Market.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ enum Kind {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The present document, whose entries are being read; earlier documents are complete.
+        /// The current document, whose entries are being read; earlier documents are complete.
         current: u64,
         /// The last entry has been read.
         ended: bool,
@@ -320,7 +320,7 @@ impl BagReader {
         Ok(true)
     }
 
-    /// Finishes a document; false when all are.
+    /// Finishes a document. Returns false after the last.
     fn triplets(&mut self, bags: &mut Bags) -> Result<bool, DataError> {
         loop {
             let Kind::Triplets {
@@ -383,7 +383,7 @@ impl BagReader {
         }
     }
 
-    /// Hands over the gathered document and begins the next.
+    /// Emits the gathered document and begins the next.
     fn finish(&mut self, bags: &mut Bags, done: u64) {
         bags.push(&mut self.pairs);
         if let Kind::Triplets { current, .. } = &mut self.kind {

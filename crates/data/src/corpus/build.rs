@@ -1,4 +1,4 @@
-//! From inputs to a corpus: one pass to count words, one to write documents.
+//! Builds a corpus from inputs, with one pass to count words and one to write documents.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,18 +27,18 @@ pub struct BuildSettings {
     pub tokeniser: Tokeniser,
     /// Words to vocabulary.
     pub vocabulary: VocabularySettings,
-    /// Use exactly these words, in this order, instead of choosing some: for new documents of an old model.
+    /// The exact words to use, in this order, for new documents of an old model.
     pub fixed: Option<Vec<String>>,
-    /// Share of the documents that are held out, from 0 to below 1.
+    /// Share of held-out documents, at least 0 and below 1.
     pub heldout: f64,
     /// Seed of the choice of held-out documents.
     pub seed: u64,
-    /// Largest number of distinct words counted, see [`WordCounts`].
+    /// Largest number of distinct words to count; see [`WordCounts`].
     pub table: usize,
 }
 
 impl BuildSettings {
-    /// The defaults for inputs: all words of bags, common words of text; nothing held out.
+    /// The defaults: all words of bags, common words of text, and no held-out documents.
     pub fn new(sources: &Sources) -> Self {
         Self {
             tokeniser: Tokeniser::default(),
@@ -76,16 +76,16 @@ pub struct Built {
     pub distinct_words: u64,
     /// Occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
-    /// Documents left out.
+    /// Documents omitted.
     pub skipped: Skipped,
     /// Words in no more documents than this may be missing or undercounted, because there were too many distinct words
-    /// to count; 0 when all counts are exact.
+    /// to count. It is 0 if all counts are exact.
     pub uncertain_below: u64,
-    /// Share held out, and the seed of its choice.
+    /// Share of held-out documents, and the seed of the choice.
     pub heldout: f64,
     /// See [`BuildSettings::seed`].
     pub seed: u64,
-    /// How text became words; absent for bags.
+    /// The tokenisation of text; absent for bags.
     pub tokeniser: Option<Tokeniser>,
 }
 
@@ -96,18 +96,18 @@ pub struct BuildProgress {
     pub pass: u8,
     /// Documents read in this pass.
     pub documents: u64,
-    /// Documents in all, known in the second pass.
+    /// Total number of documents, known in the second pass.
     pub total: Option<u64>,
 }
 
-/// Builds a corpus in the file `out`. Runs on the present pool of threads; the result does not depend on their number.
+/// Builds a corpus in the file `out` on the current thread pool. The result does not depend on the number of threads.
 ///
-/// Memory: the table of words (bounded), a few chunks of some thousand documents, and eight bytes for every 64 documents
-/// written.
+/// Memory: the table of words (bounded), a few chunks of a few thousand documents, and eight bytes for every 64 written
+/// documents.
 ///
 /// # Errors
-/// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be written, or
-/// when `progress` returns false ("interrupted"). The file is written whole or not at all.
+/// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be
+/// written, or when `progress` returns false ("interrupted"). The function writes the whole file or none.
 pub fn build(
     sources: &Sources,
     out: &Path,
@@ -359,7 +359,7 @@ impl Counted {
 pub enum Tally {
     /// Words of text, in no particular order, and the floor of [`WordCounts`].
     Words(Vec<(String, Count)>, u64),
-    /// The words of bags, by their numbers there.
+    /// The words of bags, indexed by their numbers in the bags.
     Terms(Vec<Count>),
 }
 

@@ -6,7 +6,7 @@
 //! the count is 1 and otherwise as `2 d + 1` followed by the count minus 2. Terms are numbered from the most common
 //! one, so that most pairs take one or two bytes.
 
-/// Bytes that no document has.
+/// Invalid bytes of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -36,7 +36,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
 /// Appends a document. `scratch` is a buffer to reuse.
 ///
 /// # Panics
-/// Panics if terms do not ascend or a count is 0: a caller's bug.
+/// Panics if terms do not ascend or a count is 0, which is a bug in the caller.
 pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     put(scratch, terms.len() as u64);

@@ -21,10 +21,11 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Opens a file for reading; gzip, xz and Zstandard files, also of several streams in sequence, are decompressed.
+/// Opens a file for reading. It decompresses gzip, xz and Zstandard files, also with several concatenated streams.
 ///
 /// # Errors
-/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read; [`read_error`] words it.
+/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read, for which [`read_error`]
+/// has the message.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let io = |error: io::Error| DataError::io("read", path, &error);
     if path.is_dir() {
@@ -61,7 +62,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     }
 }
 
-/// The file's name without the ending of its compression.
+/// The file's name without the extension of its compression.
 pub fn bare_name(path: &Path) -> String {
     let name = path
         .file_name()

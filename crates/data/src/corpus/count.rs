@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
-/// How often a word occurs.
+/// The counts of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// Documents that hold it.
@@ -22,12 +22,12 @@ impl Count {
     }
 }
 
-/// Counts of words, gathered chunk by chunk, in bounded memory.
+/// Counts of words in bounded memory, gathered chunk by chunk.
 ///
-/// The table holds one entry a distinct word. When it exceeds its limit, the rarest words are dropped until it is half
-/// as large, and the limit of what was dropped is stored as [`floor`](Self::floor): a word in no more documents than
-/// that may be missing, or undercounted by as much. Vocabularies with `min_df` well above the floor are not affected.
-/// Without dropping, the floor is 0 and every count is exact.
+/// The table holds one entry per distinct word. When it exceeds its limit, it drops the rarest words until it is half
+/// as large, and stores the largest dropped count as [`floor`](Self::floor). A word in no more documents than that may
+/// be missing, or undercounted by as much. Vocabularies with `min_df` well above the floor are not affected. Without
+/// dropping, the floor is 0 and every count is exact.
 #[derive(Clone, Debug)]
 pub struct WordCounts {
     table: HashMap<Box<str>, Count, FixedState>,
@@ -35,7 +35,7 @@ pub struct WordCounts {
     floor: u64,
 }
 
-/// Counts of a few documents; many of them are filled in parallel.
+/// Counts of a few documents. Several are filled in parallel.
 #[derive(Debug, Default)]
 pub struct LocalCounts {
     table: HashMap<Box<str>, (Count, u64), FixedState>,
@@ -87,8 +87,8 @@ impl WordCounts {
         }
     }
 
-    /// Drops rare words if there are too many. Called at fixed points (after every chunk), so that the result does not
-    /// depend on threads.
+    /// Drops rare words if there are too many. Callers call it at fixed points, after every chunk, so the result does
+    /// not depend on threads.
     pub fn shrink(&mut self) {
         while self.table.len() > self.limit {
             let mut documents: Vec<u64> = self.table.values().map(|c| c.documents).collect();
@@ -100,7 +100,7 @@ impl WordCounts {
         }
     }
 
-    /// Document frequency up to which counts may be too low; 0 when all are exact.
+    /// Document frequency up to which counts may be too low; 0 if all counts are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }

@@ -41,12 +41,12 @@ impl Split {
 pub struct Document {
     /// Terms, ascending, each below [`terms`](CorpusFile::terms).
     pub terms: Vec<u32>,
-    /// How often each occurs, 1 or more.
+    /// The count of each term, 1 or more.
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a shard of one. Documents are read at random offsets without the file being in memory; several threads may read
-/// at once.
+/// A corpus in one file, or a shard of one. Reads access random offsets of the mapped file, and several threads may
+/// read at once.
 #[derive(Debug)]
 pub struct CorpusFile {
     path: PathBuf,
@@ -59,12 +59,12 @@ pub struct CorpusFile {
 }
 
 impl CorpusFile {
-    /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
-    /// reading a document later cannot fail. If another process changes the file while it is open ([`super::build()`]
-    /// never does: it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
+    /// Opens a corpus and reads it once from beginning to end. It checks the digest and every document, so later reads
+    /// of documents cannot fail. If another process changes the file while it is open ([`super::build()`] never does:
+    /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
-    /// Fails if the file is not a corpus, of another version, cut short or damaged.
+    /// Fails if the file is not a corpus, has another version, or is cut short or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -125,7 +125,7 @@ impl CorpusFile {
         Ok(corpus)
     }
 
-    /// Whether a file begins like a corpus.
+    /// Whether the first bytes of a file are those of a corpus.
     pub fn is_corpus(path: &Path) -> bool {
         use std::io::Read;
         let mut head = [0; HEAD.len()];
@@ -218,7 +218,7 @@ impl CorpusFile {
         &self.words
     }
 
-    /// A record of how the corpus was made.
+    /// A record of the build of the corpus.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }
@@ -233,7 +233,7 @@ impl CorpusFile {
         &self.path
     }
 
-    /// Documents of a block: neighbours that are read in one go.
+    /// Number of documents in a block, which is read in one piece.
     pub fn block(&self) -> usize {
         BLOCK
     }
@@ -241,7 +241,7 @@ impl CorpusFile {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug of the caller.
+    /// Panics if there is no such document, which is a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug of the caller.
+    /// Panics if there is no such document, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
@@ -273,7 +273,7 @@ impl CorpusFile {
         self.count_read(1);
     }
 
-    /// Gives pages back now and then.
+    /// Occasionally returns pages to the system.
     fn count_read(&self, documents: usize) {
         let before = self.read.fetch_add(documents, Ordering::Relaxed);
         if before / READ_BEFORE_RELEASE != (before + documents) / READ_BEFORE_RELEASE {
@@ -281,7 +281,7 @@ impl CorpusFile {
         }
     }
 
-    /// Gives the pages of the file back to the system, which keeps them as cache.
+    /// Returns the pages of the file to the system, which keeps them as cache.
     fn release(&self) {
         self.map.release();
     }

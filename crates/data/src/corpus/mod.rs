@@ -1,7 +1,7 @@
-//! Corpora of documents out of core: from text or bags of words to one memory-mapped file.
+//! Corpora of documents out of core: builds one memory-mapped file from text or bags of words.
 //!
 //! [`build()`] reads its [`Sources`] twice, once to count words and once to write documents, and keeps no document in
-//! memory: memory grows with the number of distinct words (bounded, see [`count`]), not with the number of documents.
+//! memory. Memory grows with the number of distinct words (bounded, see [`count`]), not with the number of documents.
 //! The output is one file that [`Corpus`] maps into memory and reads in any order.
 //!
 //! | subject | module |

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::error::DataError;
 
-/// Opens a Parquet file; every line is a JSON object with those of these columns that exist.
+/// Opens a Parquet file. Every line is a JSON object with the existing columns among the given ones.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a Parquet file, or has no column `field`.

@@ -1,7 +1,7 @@
 //! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
 //!
-//! `shards.json` of the folder lists the digests of the shards; it is written last, so a folder without it is not a
-//! corpus. The documents are those of the shards in sequence.
+//! `shards.json` of the folder lists the digests of the shards. It is written last, so a folder without it is not a
+//! corpus. The documents are those of all shards, concatenated.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl Corpus {
     /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
     ///
     /// # Errors
-    /// The errors of [`CorpusFile::open`]; a shard is missing, is not the one that was built, or has another
+    /// The errors of [`CorpusFile::open`]; and a shard that is missing, belongs to another build, or has another
     /// vocabulary.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         if !path.is_dir() {
@@ -100,7 +100,7 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into this number of shards in a folder; neighbouring documents stay together.
+    /// Divides this corpus into the given number of shards in a folder; neighbouring documents stay together.
     ///
     /// # Errors
     /// There are fewer training documents than shards, or the folder cannot be written.
@@ -186,7 +186,7 @@ impl Corpus {
         self.shards[0].words()
     }
 
-    /// A record of how the corpus was made.
+    /// A record of the build of the corpus.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
@@ -201,7 +201,7 @@ impl Corpus {
         &self.path
     }
 
-    /// Documents of a block: neighbours that are read in one go.
+    /// Number of documents in a block, which is read in one piece.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
@@ -209,7 +209,7 @@ impl Corpus {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug of the caller.
+    /// Panics if there is no such document, which is a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
@@ -218,13 +218,13 @@ impl Corpus {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug of the caller.
+    /// Panics if there is no such document, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);
     }
 
-    /// The shard of a document, and its number there.
+    /// The shard of a document, and its number in the shard.
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
@@ -237,7 +237,7 @@ impl Corpus {
 /// Documents of a part of a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The range of a shard among this number of documents: from the first to before the end.
+/// The range of a shard among the given number of documents: from the first to before the end.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
@@ -286,7 +286,7 @@ pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), Data
     write_atomic_bytes(&folder.join(LIST), &list)
 }
 
-/// Opens one shard of a folder, as the folder lists it.
+/// Opens one listed shard of a folder.
 ///
 /// # Errors
 /// As [`Corpus::open`].

@@ -1,4 +1,4 @@
-//! Inputs: which files, in which format, read in chunks of documents.
+//! Inputs: lists files, determines their formats, and reads them in chunks of documents.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub enum Format {
     Parquet,
     /// Plain text.
     Text,
-    /// UCI bag of words: `docword.NAME.txt` beside `vocab.NAME.txt`.
+    /// UCI bag of words: `docword.NAME.txt` with `vocab.NAME.txt` in the same folder.
     Uci,
     /// LDA-C: `pairs term:count …`, terms from 0.
     Ldac,
@@ -38,7 +38,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether words are counted already.
+    /// Whether the format has counted words.
     pub fn is_bag(self) -> bool {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
@@ -73,7 +73,7 @@ pub enum DocumentUnit {
     File,
 }
 
-/// How to read inputs; absent settings are inferred from their names.
+/// Settings for reading inputs. Names of inputs determine absent settings.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
     /// Format of all files.
@@ -82,7 +82,8 @@ pub struct SourceSettings {
     pub field: String,
     /// Field of a JSON line that names the document.
     pub id: Option<String>,
-    /// Documents of plain text; files found in folders are documents, other files hold one per line.
+    /// The unit of a document in plain text. By default a file in a folder is a document, and other files hold one per
+    /// line.
     pub unit: Option<DocumentUnit>,
     /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
@@ -103,11 +104,11 @@ impl Default for SourceSettings {
 /// Omitted documents, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Without a word of the vocabulary.
+    /// Number of documents without a word of the vocabulary.
     pub empty: u64,
     /// Not UTF-8 text.
     pub not_utf8: u64,
-    /// JSON objects without the field, or with something else than text or a list of words in it.
+    /// Number of JSON objects without the field, or whose field is neither text nor a list of words.
     pub without_text: u64,
 }
 

@@ -1,4 +1,4 @@
-//! New documents, in sequence, in the words of a fitted model.
+//! Streams new documents in the vocabulary of a fitted model.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::sources::{Content, Skipped, Sources, Texts};
 use super::tokens::Tokeniser;
 use crate::error::DataError;
 
-/// A document that was read.
+/// A document from the inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewDocument {
     /// Its number in the inputs, from 1.
@@ -25,8 +25,8 @@ pub struct NewDocument {
     pub unknown: u64,
 }
 
-/// Calls `visit` with chunks of documents in order, in the given words; their number is bounded and does not depend on
-/// threads. Visits all documents; those without a known word, or that are not text, have no words.
+/// Calls `visit` with chunks of documents in order, in the given words. The size of a chunk is bounded and does not
+/// depend on threads. It visits all documents. A document without known words, or that is not text, has no words.
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, or an error of `visit`.
@@ -169,7 +169,7 @@ impl<'a> Extract<'a> {
         })
     }
 
-    /// Calls `visit` with every word of a document in order; words of a list are passed unchanged.
+    /// Calls `visit` with every word of a document in order. It passes words of a list unchanged.
     pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
         match &found.written {
             Written::Text(text) => self.tokeniser.words(text, scratch, visit),

@@ -16,17 +16,17 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 pub struct Tokeniser {
     /// Fewest characters of a word, without marks.
     pub min_length: usize,
-    /// Largest number of characters of a word; longer ones are omitted.
+    /// Largest number of characters of a word. Longer words are omitted.
     pub max_length: usize,
-    /// Characters that belong to words beside letters.
+    /// Characters other than letters that belong to words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Extra>,
-    /// The alternative definition of a word, in lower-case text.
+    /// An alternative definition of a word, in lower-case text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
 
-/// Characters that may belong to words beside letters.
+/// Characters other than letters that may belong to words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extra {
@@ -104,13 +104,13 @@ impl Default for Tokeniser {
 
 /// The role of a character in a text.
 enum Role {
-    /// It belongs to a word, and may begin one.
+    /// The character belongs to a word and may begin one.
     Letter,
-    /// It belongs to the word before it, if there is one.
+    /// The character belongs to the word before it, if there is one.
     Trailing,
-    /// It joins two parts of a word, as the given character.
+    /// The character joins two parts of a word, and the token has the given character in its place.
     Joint(char),
-    /// It belongs to no word.
+    /// The character belongs to no word.
     Gap,
 }
 

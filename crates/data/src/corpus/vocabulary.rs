@@ -22,7 +22,7 @@ pub enum Frequency {
 impl FromStr for Frequency {
     type Err = String;
 
-    /// A whole number is a number of documents, a number with a point (`0.1`, `1.0`) a share.
+    /// A whole number is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
@@ -50,9 +50,9 @@ pub struct VocabularySettings {
     pub min_df: Frequency,
     /// It occurs in at most this number of documents.
     pub max_df: Frequency,
-    /// It is among this number of words that occur in most documents; ties are broken alphabetically.
+    /// It is among this number of words with the highest document frequency. Ties are broken alphabetically.
     pub max_terms: Option<usize>,
-    /// It is none of these words.
+    /// It is not one of these words.
     pub stop_words: StopWords,
 }
 
@@ -68,7 +68,7 @@ impl VocabularySettings {
         }
     }
 
-    /// For counted words: all of them.
+    /// For counted words: all words.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),

@@ -11,8 +11,8 @@
 //! | record | JSON: how the corpus was made |
 //! | tail | thirteen numbers (u64): of each part documents, tokens, pairs and the start of its index; the start and number of words, the starts of record and tail, the length of the file; SHA-256 of all bytes before; `JENSENCE` |
 //!
-//! The totals are at the end because they are known at the end: the file is written in one go, through a temporary
-//! file. A file that was cut short has no tail.
+//! The totals are at the end because the file is written sequentially, through a temporary file, and they are known
+//! only at the end. A truncated file has no tail.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -109,7 +109,7 @@ struct Growing {
     filled: usize,
 }
 
-/// Takes documents and writes blocks.
+/// Collects documents and writes blocks.
 pub struct CorpusWriter<'a> {
     out: &'a mut (dyn Write + Send),
     digest: Sha256,
@@ -201,11 +201,11 @@ impl CorpusWriter<'_> {
     }
 }
 
-/// Writes a corpus through a temporary file: `fill` hands over the documents and returns the words by number and a
-/// record of how the corpus was made.
+/// Writes a corpus through a temporary file: `fill` supplies the documents and returns the words by number and a record
+/// of the build.
 ///
 /// # Errors
-/// An error of `fill`, or when the file cannot be written; no file remains then.
+/// An error of `fill`, or a file that cannot be written. No file remains.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,
     fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,

@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
         Ok(dimension)
     }
 
-    /// A dimension for a variable: an existing one if it has that size.
+    /// A dimension for a variable, which reuses an existing one of the same size.
     fn shared(
         &mut self,
         name: &str,
@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
         ])
     }
 
-    /// A variable with the given leading dimensions and dimensions of its own for `shape`.
+    /// A variable with the given leading dimensions and separate dimensions for `shape`.
     fn add<T: NcWriteType>(
         &mut self,
         name: &str,

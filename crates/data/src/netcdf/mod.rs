@@ -9,10 +9,10 @@
 //! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | the variable's own |
 //! | `constant_data` | the other data | the variable's own |
 //!
-//! A variable's own dimensions, and their labels, are those of its [`Coordinates`]. Within a group, variables share
-//! dimensions of the same name and size, and a scalar with the name of one of them is omitted, because it is its size.
+//! [`Coordinates`] give the dimensions of a variable and their labels. Within a group, variables share dimensions of
+//! the same name and size. A scalar with the name of a dimension is omitted, because it is the size of that dimension.
 //! Elements are row-major, the order of the format. The attributes of every group name the library, its version and the
-//! model. Omitted are variables of size zero, empty groups of draws, and data variables with names that no model could
+//! model. The file omits variables of size zero, empty groups of draws, and data variables with names that no model can
 //! declare.
 
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::error::DataError;
 #[cfg(feature = "netcdf")]
 mod encode;
 
-/// The roles of variables in ArviZ; unnamed ones belong to the posterior.
+/// The roles of variables in ArviZ. Variables without a role belong to the posterior.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Roles {
     /// Pointwise log likelihoods.
@@ -55,7 +55,7 @@ impl Roles {
         roles
     }
 
-    /// Whether a variable has a value for every observation, of the log likelihood or of the data predicted.
+    /// Whether a variable has one value per observation: a log likelihood or predicted data.
     pub fn is_pointwise(&self, name: &str) -> bool {
         let mut all = self.log_likelihood.iter().chain(&self.predictive);
         all.any(|pointwise| pointwise == name)
@@ -102,7 +102,7 @@ pub const NETCDF: bool = cfg!(feature = "netcdf");
 /// Writes the draws, and the data if given, as NetCDF-4, atomically.
 ///
 /// # Errors
-/// Fails if the file cannot be written, and in builds that leave NetCDF out ([`NETCDF`]).
+/// Fails if the file cannot be written, and in builds without NetCDF ([`NETCDF`]).
 #[cfg(feature = "netcdf")]
 pub fn write_draws_netcdf(
     path: &Path,
@@ -116,7 +116,7 @@ pub fn write_draws_netcdf(
     crate::atomic::write_atomic_bytes(path, &bytes)
 }
 
-/// Refuses: this build leaves NetCDF out.
+/// Fails, because this build does not include NetCDF.
 ///
 /// # Errors
 /// Always.

@@ -1,5 +1,5 @@
-//! Simple expressions of R: `+ - * / ^` and ranges element by element, variables assigned before, and the calls `c`, `rep`,
-//! `seq`, `seq_len`, `matrix`, `array`, `structure`, `length`, `integer`, `numeric`, `as.integer` and their like.
+//! Simple expressions of R: `+ - * / ^` and ranges element by element, earlier variables, and the calls `c`, `rep`,
+//! `seq`, `seq_len`, `matrix`, `array`, `structure`, `length`, `integer`, `numeric`, `as.integer` and similar ones.
 
 use super::{Elements, MAX_NESTING, Parser, Value, Vector, to_row_major};
 use crate::dataset::checked_len;
@@ -12,7 +12,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The argument of one of these names, or at a position.
+    /// The argument with one of these names, or at a position.
     fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named
@@ -135,7 +135,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// A sign binds less than a power.
+    /// A sign has lower precedence than a power.
     fn signed(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -177,7 +177,7 @@ impl Parser<'_> {
         self.arithmetic(at, b'^', &base, &power)
     }
 
-    /// The next operator if it is one of these, consumed with the space around it.
+    /// Consumes the next operator, with the space around it, if it is one of these.
     fn operator(&mut self, operators: &[u8]) -> Option<u8> {
         self.skip_space();
         let found = self.cursor.peek().filter(|b| operators.contains(b))?;
@@ -295,7 +295,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Element by element, the shorter one again and again.
+    /// Element by element, with recycling of the shorter operand.
     fn arithmetic(&self, at: usize, op: u8, a: &Vector, b: &Vector) -> Result<Vector, DataError> {
         let (n, m) = (a.len(), b.len());
         let length = if n == 0 || m == 0 { 0 } else { n.max(m) };
@@ -350,7 +350,7 @@ impl Parser<'_> {
         })
     }
 
-    /// As many numbers as `dims` requires, repeated from the beginning if there are fewer.
+    /// The number of elements that `dims` requires, with recycling if there are fewer.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {

@@ -1,7 +1,7 @@
-//! Rows of numbers with one width, read in any order: the data of networks.
+//! Rows of numbers with a common width, read in any order: the data of networks.
 //!
-//! IDX and NPY files are mapped into memory, so they may be larger than memory; files that need decoding (compressed
-//! files, CSV, MAT, pictures) are read completely.
+//! IDX and NPY files are mapped, so they may be larger than memory. Files that need decoding (compressed files, CSV,
+//! MAT, pictures) are read completely.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -29,8 +29,8 @@ pub use write::{Number, RowFormat, RowWriter};
 
 /// Rows of numbers, every one finite.
 ///
-/// Unsigned bytes are grey levels and are divided by 255, unless no byte is above 1: they are then booleans and
-/// unchanged. Other numbers are unchanged.
+/// Unsigned bytes are grey levels, divided by 255. If no byte is above 1, they are booleans and stay unchanged. Other
+/// numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -54,13 +54,13 @@ impl std::fmt::Debug for Rows {
 }
 
 impl Rows {
-    /// Opens a file or a folder of pictures. The name tells the format: `.npy`; `.mat` (the first numeric matrix of an
-    /// uncompressed MAT 5 file, one record a column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number); a folder
-    /// (PNG and PGM pictures of one size, grey); anything else is IDX. Each may end in `.gz` too.
+    /// Opens a file or a folder of pictures. The name determines the format: `.npy`; `.mat` (the first numeric matrix
+    /// of an uncompressed MAT 5 file, one record per column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number);
+    /// a folder (PNG and PGM pictures of one size, grey); anything else is IDX. Each name may also end in `.gz`.
     ///
     /// # Errors
-    /// Fails if it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
-    /// element is not finite: the message names the location.
+    /// Fails if the file cannot be read, does not follow its format, or has no rows, rows without elements, or an
+    /// element that is not finite. The message names the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
@@ -106,7 +106,7 @@ impl Rows {
     /// The rows of a table of numeric columns.
     ///
     /// # Errors
-    /// Fails if a column is not of numbers, or a value is missing.
+    /// Fails if a column contains words or a value is missing.
     pub fn of_table(table: &Table) -> Result<Self, DataError> {
         let columns: Vec<&[f64]> = table
             .columns()
@@ -218,7 +218,7 @@ impl Rows {
         self.range
     }
 
-    /// Bytes in memory: none for a mapped file.
+    /// Bytes in memory: 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,

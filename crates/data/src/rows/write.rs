@@ -1,4 +1,4 @@
-//! Rows of numbers out: NPY or CSV, row after row.
+//! Rows of numbers out: Writers of NPY and CSV files, row by row.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -55,7 +55,7 @@ impl Number for f64 {
     }
 }
 
-/// Writes a stream of rows; their number is given in advance.
+/// Writes a stream of rows, whose number is known in advance.
 pub struct RowWriter<'w, T = f32> {
     out: &'w mut dyn Write,
     format: RowFormat,
@@ -67,7 +67,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes the header of `rows` rows with the columns `names`.
     ///
     /// # Errors
-    /// Fails if it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn new(
         out: &'w mut dyn Write,
         format: RowFormat,
@@ -109,7 +109,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// The writer fails.
     ///
     /// # Panics
-    /// Panics if the numbers do not make whole rows.
+    /// Panics if the numbers do not fill whole rows.
     pub fn write(&mut self, rows: &[T]) -> io::Result<()> {
         assert!(rows.len().is_multiple_of(self.width), "whole rows");
         match self.format {
@@ -127,10 +127,11 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array cannot hold it.
+    /// Writes one row after a cell with its name. The header must also have a name for this cell. A NumPy array has no
+    /// names.
     ///
     /// # Errors
-    /// Fails if it cannot be written, or the format is not a CSV.
+    /// Fails if the row cannot be written, or if the format is not CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
             return Err(io::Error::other("rows have names in CSV alone"));

@@ -1,9 +1,9 @@
 //! Constructors: shape checks, constant folding and local simplification.
 //!
-//! Every way of making a node goes through here, so no pass has to repeat these rules. Folding uses
-//! the slow scalar definitions. Simplifications keep the value up to rounding and never turn a
-//! finite value into a non-finite one; `0 · x` becomes 0 even where x might be infinite, as
-//! structural zeros of derivatives must vanish.
+//! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar
+//! definitions. Simplifications keep the value up to rounding and never turn a finite value into a
+//! non-finite one. `0 · x` becomes 0 even if x might be infinite, because structural zeros of
+//! derivatives must vanish.
 
 mod simplify;
 mod structure;
@@ -40,7 +40,7 @@ impl Graph {
         self.placed_input(len, Placement::Lane)
     }
 
-    /// A new input of `len` elements with one value for all lanes; its gradient sums over lanes.
+    /// A new input of `len` elements with one value for all lanes. Its gradient is a sum over lanes.
     pub fn shared_input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Shared)
     }
@@ -110,7 +110,8 @@ impl Graph {
     /// The shape of an elementwise result: scalars broadcast, everything else must agree.
     ///
     /// # Panics
-    /// Panics if the shapes do not agree: a caller's bug (the front ends check sizes with messages).
+    /// Panics if the shapes do not agree, which is a bug in the caller (the front ends check sizes
+    /// and report errors).
     pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
         let mut shape = Shape::SCALAR;
         for &arg in args {

@@ -4,7 +4,7 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op};
 
 impl Graph {
-    /// `x` widened to `shape` when an identity drops the other, wider operand.
+    /// `x` widened to `shape`, if an identity drops the other, wider operand.
     fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape {
             x
@@ -13,8 +13,8 @@ impl Graph {
         }
     }
 
-    /// b of `(a + b) − a`, or of elements of that sum minus those of a. This is exact even if a is so much larger that
-    /// the difference would only be rounding, as for effects about a location with a tiny scale.
+    /// b from `(a + b) − a`, or from elements of that sum minus elements of a. This is exact even if a is so large that
+    /// the difference would be pure rounding error, as for effects around a location with a tiny scale.
     fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
             Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
@@ -48,8 +48,8 @@ impl Graph {
         Some(self.gather(rest, &indices))
     }
 
-    /// A vector to which one scalar is added, and then another is added or subtracted: the scalars are combined first.
-    /// A pivot is taken off each element, for the sake of its digits.
+    /// Combines the scalars if one scalar is added to a vector and another is then added or subtracted. A pivot is
+    /// subtracted from each element, which preserves digits.
     fn scalars_together(&mut self, op: ElemOp, x: NodeId, y: NodeId) -> Option<NodeId> {
         use ElemOp::{Add, Pivot, Sub};
         let is_scalar = |graph: &Self, id: NodeId| graph.shape(id).is_scalar();
@@ -95,7 +95,7 @@ impl Graph {
         })
     }
 
-    /// x where a node is log Γ(x), perhaps read by index.
+    /// x if a node is log Γ(x), also through an index.
     fn under_lgamma(&mut self, id: NodeId) -> Option<NodeId> {
         let is_lgamma = |graph: &Self, id: NodeId| graph.elem_op(id) == Some(ElemOp::Lgamma);
         if is_lgamma(self, id) {
@@ -140,8 +140,8 @@ impl Graph {
         Some(self.neg(rise))
     }
 
-    /// The logarithm of parts that include constants with zeros, part by part: the slope at a zero is infinite, and
-    /// zero times that is not a number, whereas a constant has no slope.
+    /// The logarithm of parts that include constants with zeros, part by part. The slope at a zero is infinite, and
+    /// zero times infinity is NaN, while a constant has no slope.
     fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
         let is_zero = |graph: &Self, part: NodeId| {
             (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))

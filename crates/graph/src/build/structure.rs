@@ -26,7 +26,7 @@ impl Graph {
     /// `out[i] = x[index[i]]`.
     ///
     /// # Panics
-    /// Panics if an index is out of range: a caller's bug.
+    /// Panics if an index is out of range, which is a bug in the caller.
     pub fn gather(&mut self, x: NodeId, index: &[u32]) -> NodeId {
         let from = self.shape(x);
         assert!(!from.record, "gather from a fixed-size value");
@@ -239,7 +239,7 @@ impl Graph {
         merged
     }
 
-    /// One gather when every part picks from the same value.
+    /// A single gather if every part selects from the same value.
     fn adjacent_gathers(&mut self, parts: &[NodeId]) -> Option<NodeId> {
         let source = match self.op(parts[0]) {
             Op::Gather(_) => self.args(parts[0])[0],
@@ -265,7 +265,7 @@ impl Graph {
         self.structural(Op::Max, &[x], Shape::SCALAR)
     }
 
-    /// Running sums from the front.
+    /// Cumulative sums from the front.
     pub fn cumsum(&mut self, x: NodeId) -> NodeId {
         self.directed_cumsum(x, false)
     }
@@ -342,7 +342,7 @@ impl Graph {
         self.structural(op, &[l, b], Shape::fixed(n * cols))
     }
 
-    /// X where B is made as `L X`, of a factor that is zero above its diagonal.
+    /// X if B is the product `L X` with a factor that is zero above its diagonal.
     fn unmultiplied(&self, l: NodeId, b: NodeId, n: usize, cols: usize) -> Option<NodeId> {
         let plain = MatMul {
             m: n as u32,
@@ -379,13 +379,13 @@ impl Graph {
         self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
     }
 
-    /// Eigenvalues of a symmetric matrix, and behind them its eigenvectors.
+    /// Eigenvalues of a symmetric matrix, followed by its eigenvectors.
     pub fn eigen_sym(&mut self, a: NodeId, n: usize) -> NodeId {
         let op = Op::EigenSym { n: n as u32 };
         self.structural(op, &[a], Shape::fixed(n * (n + 1)))
     }
 
-    /// Eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, as [`Op::Eigen`] lays them out.
+    /// Eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, in the layout of [`Op::Eigen`].
     pub fn eigen(&mut self, a: NodeId, n: usize, hermitian: bool) -> NodeId {
         let op = Op::Eigen {
             n: n as u32,
@@ -415,7 +415,8 @@ impl Graph {
     /// The results of a solver at its vector of arguments.
     ///
     /// # Panics
-    /// Panics if the body does not have the form of its kind, or `x` not its length: a caller's bug.
+    /// Panics if the body does not have the form of its kind, or `x` does not have its length, which are bugs in the
+    /// caller.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");

@@ -1,8 +1,8 @@
-//! Sums over elements. The sum of an expression that is linear in columns of data has few terms, whose factors are
-//! known when data are.
+//! Sums over elements. Sums of expressions that are linear in columns of data. Such a sum has few terms, whose factors
+//! are known once the data are.
 //!
-//! A Poisson regression has Σ y η. With η = X b it is (X'y)·b with gradient X'y, instead of a pass over all rows for
-//! each.
+//! A Poisson regression, for example, needs Σ y η. With η = X b this is (X'y)·b with gradient X'y, instead of a pass
+//! over all rows for value and gradient.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, streamed};
@@ -11,7 +11,7 @@ use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 const MOST_TERMS: usize = 256;
 
 impl Graph {
-    /// The sum of all elements (over records too).
+    /// The sum of all elements, also over records.
     pub fn sum(&mut self, x: NodeId) -> NodeId {
         let shape = self.shape(x);
         if shape.is_scalar() {
@@ -78,7 +78,7 @@ impl Graph {
         self.push(Op::Sum, &[x], Shape::SCALAR)
     }
 
-    /// A product as (scalar, rest), if it is one of a scalar or of data and a product with a scalar.
+    /// A product as (scalar, rest), if it is a product with a scalar, or of data and a product with a scalar.
     fn scalar_of_product(&mut self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if let Some(split) = self.split_scalar_factor(x) {
             return Some(split);
@@ -105,8 +105,8 @@ impl Graph {
         }
     }
 
-    /// Whether a vector is a sum of columns of data times scalars, of long matrices of data times vectors, and of elements of much
-    /// shorter vectors, perhaps times data: its sum is one of few terms.
+    /// Whether a vector is a sum of columns of data times scalars, of long matrices of data times vectors, and of
+    /// elements of much shorter vectors, possibly times data, so that its sum has few terms.
     fn is_linear(&self, x: NodeId) -> bool {
         let shape = self.shape(x);
         if shape.record || (shape.len as usize) < SHORTEST {

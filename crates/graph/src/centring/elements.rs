@@ -1,4 +1,4 @@
-//! Elements that scatter independently: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
+//! Independent elements of a group: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
 
 use super::{Group, Power, Taken, Way};
 use crate::ir::{Graph, NodeId};

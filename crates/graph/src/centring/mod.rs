@@ -1,21 +1,21 @@
-//! Hierarchies found in a graph, and the same density over coordinates that are taken relative to their group.
+//! Finds hierarchies in a graph, and builds the same density over coordinates relative to their group.
 //!
-//! Elements θ that scatter about a location μ with a scale σ, both functions of other coordinates, make funnels: where the
-//! data say little of θ its spread follows σ. Over θ̃ with
+//! Elements θ with a location μ and a scale σ, both functions of other coordinates, form funnels: if the data are not
+//! informative about θ, its spread follows σ. Over θ̃ with
 //!
 //! ```text
 //! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
 //! ```
 //!
 //! they vanish for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one; σ₀ is a
-//! typical value of σ, so that nothing depends on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the same
-//! posterior: Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic reparameterisation of
-//! probabilistic programs*, ICML 2020, whose form has σ₀ = 1.
+//! typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the
+//! same posterior: Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic
+//! reparameterisation of probabilistic programs*, ICML 2020, whose form has σ₀ = 1.
 //!
 //! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), z itself is reparameterised, with location 0 and
 //! scale 1/τ: at the power 0, τ z is a coordinate.
 //!
-//! Multivariate effects with a covariance are conditioned on the information of the data, see `vectors`.
+//! Multivariate effects with a covariance are conditioned on the information in the data; see `vectors`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -56,7 +56,7 @@ impl Spread {
     }
 }
 
-/// Values that are said to scatter about a location: both of one length, or scalars.
+/// Values that the program gives a location. Both have one length or are scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scattered {
     /// The values.
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-/// The groups of a log density. Those of a level depend only on coordinates of lower levels, or of no group.
+/// The groups of a log density. The groups of a level depend only on coordinates of lower levels or outside groups.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     graph: Graph,
@@ -110,9 +110,9 @@ pub struct Placed {
     pub location: f64,
     /// The logarithm of its scale.
     pub log_scale: f64,
-    /// The standard deviation that its prior gives it.
+    /// The standard deviation of its prior.
     pub prior: f64,
-    /// Whether it is non-centred by hand.
+    /// Whether the program non-centres it.
     pub by_hand: bool,
 }
 
@@ -127,10 +127,10 @@ pub struct Power {
     pub log_scale: f64,
 }
 
-/// A log density over recentred coordinates, with the ways there and back.
+/// A log density over recentred coordinates, with the maps to and from them.
 #[derive(Clone, Debug)]
 pub struct Recentred {
-    /// The log density with the log-Jacobian: a graph as the one that it was made of.
+    /// The log density with the log-Jacobian, as a graph of the same form as the original.
     pub density: Graph,
     /// θ from θ̃.
     forward: Graph,
@@ -140,8 +140,8 @@ pub struct Recentred {
 
 impl Hierarchy {
     /// The groups among `scattered` of a graph whose first input has the coordinates and whose first output is the log
-    /// density; `None` if there are none. Only values that are coordinates count, each once, and values about 0 with
-    /// scale 1 that are multiplied by something that depends on others.
+    /// density; `None` if there are none. It counts only values that are coordinates, each once, and values with
+    /// location 0 and scale 1 that are multiplied by a quantity that depends on other coordinates.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -196,7 +196,7 @@ impl Hierarchy {
         })
     }
 
-    /// Every coordinate that scatters independently, at a point.
+    /// Every coordinate of independent elements, at a point.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
@@ -225,8 +225,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// The density over recentred coordinates. Coordinates without a power or a site are unchanged, as are vectors with
-    /// such a coordinate.
+    /// The density over recentred coordinates. Coordinates without a power or a site stay unchanged, and so do vectors
+    /// with such a coordinate.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -281,7 +281,7 @@ impl Hierarchy {
     }
 
     /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph replaces `theta` in locations
-    /// and scales, and `own` are the groups' own coordinates.
+    /// and scales, and `own` are the coordinates of the groups.
     fn level(
         &self,
         groups: &[Group],
@@ -315,7 +315,7 @@ struct Taken {
 
 /// The dependence between coordinates.
 enum Way<'a> {
-    /// θ of θ̃, and the terms of the log-Jacobian.
+    /// θ as a function of θ̃, and the terms of the log-Jacobian.
     Forth(&'a mut Vec<NodeId>),
     /// θ̃ of θ.
     Back,

@@ -1,17 +1,17 @@
-//! Vectors that scatter as one: f ~ N(μ, L Lᵀ), with μ and L functions of other coordinates.
+//! Vectors with a joint prior f ~ N(μ, L Lᵀ), with μ and L functions of other coordinates.
 //!
-//! Near a point all but its own prior says exp(bᵀf − fᵀ W f / 2) of f, with W diagonal where each element has data of its
-//! own. Given the other coordinates f is then normal, and over z̃ with
+//! Near a point, all factors except its prior contribute exp(bᵀf − fᵀ W f / 2), where W is diagonal if each element has
+//! separate data. Given the other coordinates f is then normal, and over z̃ with
 //!
 //! ```text
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
 //! ```
 //!
-//! z̃ is standard normal in any case. With b = W = 0, z̃ is u, the usual whitening; for large W the data determine f.
+//! z̃ is standard normal in all cases. With b = W = 0, z̃ is u, the usual whitening; for large W the data determine f.
 //! The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
 //! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006,
-//! section 3.4), held fixed at one point; the eigenvalues of R Rᵀ are 1 or more, however near to singular the
-//! covariance is.
+//! section 3.4), held fixed at one point. The eigenvalues of R Rᵀ are at least 1, even if the covariance is nearly
+//! singular.
 
 use super::{Group, Hierarchy, Spread, Taken, Way};
 use crate::ir::{Graph, NodeId};
@@ -52,7 +52,7 @@ const DIRECTIONS: usize = 8;
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
-    /// Coordinates of vectors that scatter as one.
+    /// Coordinates of vectors with a joint prior.
     pub fn together(&self) -> Vec<u32> {
         let vectors = self.vectors();
         vectors
@@ -67,8 +67,8 @@ impl Hierarchy {
         })
     }
 
-    /// The information at a point about each coordinate of multivariate effects; none for vectors with little
-    /// information beside the prior. These are as good whitened, for a third of the time.
+    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors with little
+    /// information besides the prior, for which whitening is as good at a third of the cost.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {

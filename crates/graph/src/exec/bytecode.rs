@@ -1,10 +1,10 @@
-//! Straight code over rows of lanes: the body of a solver, taken apart into numbers.
+//! Straight-line code over rows of lanes, for the body of a solver in scalar form.
 //!
-//! A [`Program`](super::Program) is made for kernels over many rows, and one of its instructions on a single row of 64
-//! lanes costs several times the eight vectors that it computes. Bodies have a dozen instructions of one row each and
-//! run tens of thousands of times a second. So here one function runs all of them, its operands are rows at known
-//! positions, and the last result goes directly to the caller's rows: a right-hand side of ten operations takes a third
-//! of the time.
+//! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, one of its
+//! instructions costs several times as much as the eight vector operations. Bodies have a dozen instructions of one row
+//! each and run tens of thousands of times a second. Here one function therefore runs all operations. Its operands are
+//! rows at known positions, and the last result goes directly to the caller's rows. A right-hand side of ten operations
+//! then takes a third of the time.
 
 use std::collections::HashMap;
 
@@ -147,7 +147,7 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// The code of a graph in which every value is one number, except inputs, whose elements are read. Its outputs are
+    /// The code of a graph in which every value is one number, except inputs, whose elements it reads. Its outputs are
     /// the concatenated elements of `outputs` outputs. `None` if it has other operations.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
@@ -195,7 +195,7 @@ impl Bytecode {
         }
     }
 
-    /// Writes all outputs of a block of lanes: rows of `lanes` lanes, whole vectors.
+    /// Writes all outputs of a block of lanes, in rows of `lanes` lanes (whole vectors).
     pub fn run(
         &self,
         arena: &mut BytecodeArena,
@@ -272,7 +272,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Allocates leaves and counts reads; `None` if something is not a number.
+    /// Allocates leaves and counts reads; `None` if some value is not a number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,
@@ -320,7 +320,7 @@ impl<'a> Writer<'a> {
         Some(writer)
     }
 
-    /// Writes the code, with `targets` the rows where outputs go.
+    /// Writes the code. `targets` are the rows of the outputs.
     fn write(&mut self, targets: &[(NodeId, RowAddress)]) {
         let mut own: HashMap<NodeId, RowAddress> = HashMap::new();
         for (id, row) in targets {
@@ -407,7 +407,7 @@ impl<'a> Writer<'a> {
         (work, args.to_vec())
     }
 
-    /// A register: the one freed last, or a new one.
+    /// A register: the most recently freed one, or a new one.
     fn register(&mut self) -> RowAddress {
         let row = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;

@@ -13,8 +13,8 @@ type Work = Box<dyn FnOnce() + Send>;
 /// Does a piece of work, and says whether it is done.
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
-/// Ends evaluations from outside, when their time is up or the user cancels. The result of an interrupted evaluation is
-/// NaN. By default, nothing is interrupted.
+/// Interrupts evaluations when their time is up or the user cancels. The result of an interrupted evaluation is NaN.
+/// The default never interrupts.
 #[derive(Clone, Default)]
 pub struct Ending {
     asked: Option<Arc<Asked>>,
@@ -22,7 +22,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Ends evaluations once `asked` returns true. It is called from every thread, after about each million numbers.
+    /// Ends evaluations once `asked` returns true. Every thread calls it after about each million numbers.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -30,8 +30,9 @@ impl Ending {
         }
     }
 
-    /// Has `during` do large factorisations and products, which ask nobody. It does the work elsewhere, waits for it while the
-    /// evaluation may go on, and says whether it is done: work that it leaves behind is in nobody's way.
+    /// Runs large factorisations and products, which do not check the interrupt, through `during`. `during` runs the
+    /// work on another thread, waits for it while the evaluation may continue, and reports whether it is done.
+    /// Abandoned work must not disturb later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
             during: Some(Arc::new(during)),
@@ -78,12 +79,12 @@ impl Patience {
         }
     }
 
-    /// An evaluation begins. Previous work counts, because many short evaluations take long together.
+    /// An evaluation begins. It includes previous work, because many short evaluations together take long.
     pub fn begin(&self) {
         self.over.set(false);
     }
 
-    /// Adds this number of values.
+    /// Adds the given number of values.
     pub fn worked(&self, numbers: usize) {
         let Some(asked) = &self.ending.asked else {
             return;
@@ -98,12 +99,12 @@ impl Patience {
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
-    /// Whether a step that computes so many numbers is done apart.
+    /// Whether a step that computes the given number of values runs separately.
     pub fn is_apart(&self, numbers: usize) -> bool {
         numbers >= LONG && self.ending.during.is_some()
     }
 
-    /// What `work` makes elsewhere; nothing where the evaluation is ended before it is done.
+    /// The result of `work` on another thread; `None` if an interrupt ends the evaluation first.
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();
@@ -113,7 +114,7 @@ impl Patience {
         made.try_recv().ok().filter(|_| is_done)
     }
 
-    /// Whether the present evaluation is ended.
+    /// Whether the current evaluation was interrupted.
     pub fn is_over(&self) -> bool {
         self.over.get()
     }

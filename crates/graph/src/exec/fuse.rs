@@ -18,12 +18,12 @@ enum Work {
     Map(NodeId, MapOp),
     /// Reduces its operands.
     Sink(Sink),
-    /// Sums log(1 + exp(·)) of its operand: which of the kernel's. Computes a node too where one is the inverse logit of
-    /// that operand.
+    /// Sums log(1 + exp(·)) of its operand, with the index of the sum in the kernel. Also computes a node that is the
+    /// inverse logit of that operand.
     Softplus(usize, Option<NodeId>),
     /// Computes a node, a linear predictor.
     Rows(NodeId),
-    /// Sums its operand by columns of data: which of the kernel's sums.
+    /// Sums its operand by columns of data, with the index of the sum in the kernel.
     Columns(usize),
 }
 
@@ -42,7 +42,7 @@ struct Registers {
 }
 
 impl Registers {
-    /// A register for a node: the one freed last, or a new one.
+    /// A register for a node: the most recently freed one, or a new one.
     fn take(&mut self, id: NodeId) -> u32 {
         let register = self.free.pop().unwrap_or_else(|| {
             self.in_use += 1;
@@ -151,8 +151,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The operations and reductions of a kernel, multiplications merged with the one addition or reduction that uses
-    /// them.
+    /// The operations and reductions of a kernel, with multiplications merged with the single addition or reduction
+    /// that uses them.
     fn merged(
         &self,
         draft: &KernelDraft,

@@ -1,4 +1,4 @@
-//! Row kernels: one elementwise operation over `rows × lanes` elements.
+//! Row kernels: an elementwise operation over `rows × lanes` elements.
 //!
 //! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
 //! element, the same in every lane: constants and shared data). The two cases are distinguished at compile time; the
@@ -182,7 +182,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Copies rows, splatting where the operand has one number per row.
+    /// Copies rows, and splats an operand with one number per row.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
         unsafe {
@@ -228,7 +228,7 @@ impl Product for Pair {
 /// An operation that has no vector kernel.
 trait SlowOp {
     const ARITY: usize;
-    /// The slow definition, of the first `ARITY` numbers.
+    /// The slow definition, applied to the first `ARITY` numbers.
     fn value(args: [f64; 3]) -> f64;
 }
 

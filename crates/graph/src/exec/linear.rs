@@ -1,5 +1,5 @@
-//! Chains of additions that are linear predictors, and sums of one value by many columns of data, found among the nodes
-//! of a kernel, whatever expression they come from.
+//! Finds chains of additions that are linear predictors, and sums of one value by many columns of data, among the nodes
+//! of a kernel. The source expression does not matter.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -38,7 +38,7 @@ pub(super) struct Linear {
     pub sums: Vec<Sums>,
     /// Nodes that are computed within a predictor or a sum.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are taken here, by the index of their sink in the kernel.
+    /// Sums that are computed here, by the index of their sink in the kernel.
     pub taken: HashSet<usize>,
 }
 

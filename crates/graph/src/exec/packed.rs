@@ -1,8 +1,8 @@
 //! Lane kernels of products, triangular systems and Cholesky factors of larger matrices.
 //!
-//! In a matrix of lanes, the elements of a column are a row of lanes apart, so a few of them fill a cache. Here
-//! operands are copied, eight lanes at a time, into panels of `T` rows or columns whose elements are contiguous in the
-//! order in which one loop reads them, and `T × T` sums stay in registers: each element is used `T` times.
+//! In a matrix of lanes, consecutive elements of a column are one row of lanes apart, so a few of them fill a cache.
+//! Here operands are copied, eight lanes at a time, into panels of `T` rows or columns whose elements are contiguous in
+//! the order in which one loop reads them, and `T × T` sums stay in registers. Each element is used `T` times.
 
 use jensen_math::simd::{F64x8, LANES};
 
@@ -41,7 +41,7 @@ struct Panels {
 }
 
 impl Panels {
-    /// For this number of values of eight lanes.
+    /// Memory for the given number of values of eight lanes.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);

@@ -1,11 +1,11 @@
-//! From a graph to a list of steps over blocks of lanes.
+//! Plans a graph as a list of steps over blocks of lanes.
 //!
-//! *Fusion.* Elementwise nodes of one shape form *kernels* ([`super::stages`] says which): one pass
-//! over the elements in tiles that stay in L1, with intermediates in tile registers, sums and
-//! scatters accumulated on the fly and gathered operands read through their index lists.
+//! *Fusion.* Elementwise nodes of one shape form *kernels* (by the rules of [`super::stages`]): one pass over the
+//! elements in tiles that stay in L1, with intermediates in tile registers, sums and scatters accumulated on the fly
+//! and gathered operands read through their index lists.
 //!
-//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused when they are dead. The arena
-//! times one block of lanes is all the memory of an evaluation.
+//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, which is reused when they are dead. An
+//! evaluation needs only this arena, for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -126,7 +126,7 @@ pub(crate) struct ColumnSum {
 }
 
 impl Instruction {
-    /// Calls `arg` for every operand, and `written` for the slot and offset that it writes, if that is not a register.
+    /// Calls `arg` for every operand, and `written` for the written slot and offset, unless the result is a register.
     fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
         let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
             if let Target::Rows { slot, offset } = target {
@@ -202,7 +202,7 @@ impl Instruction {
         matches!(self, Self::Rows { .. } | Self::Columns { .. })
     }
 
-    /// Rows that it moves for each row of its kernel.
+    /// Number of rows that it moves per row of its kernel.
     fn weight(&self) -> usize {
         match self {
             Self::Rows { terms, .. } => terms.len(),
@@ -258,7 +258,7 @@ pub(crate) enum Step {
 /// A compiled graph, except for lane count and data binding.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
-    /// Constants, followed by memory for the shared values that a binding computes.
+    /// Constants, followed by memory for the shared values that binding computes.
     pub constants: Vec<f64>,
     /// Shared values: node, offset in the pool, elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
@@ -272,7 +272,7 @@ pub(crate) struct Plan {
     pub streams: bool,
     /// Instructions, for reports.
     pub instructions: usize,
-    /// Rows moved per lane by each step, roughly.
+    /// Approximate number of rows that each step moves per lane.
     pub costs: Vec<usize>,
 }
 
@@ -484,7 +484,7 @@ impl Planner<'_> {
         arg
     }
 
-    /// The operand without an index list, copied when it has one.
+    /// The operand without an index list. An operand with one is copied.
     fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
         if arg.index.is_some() {
             self.copied(id, arg)
@@ -585,7 +585,7 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Lets backward passes use the intermediate results of forward passes with the same arguments. Arguments are
+    /// Allows backward passes to use the intermediate results of forward passes with the same arguments. Arguments are
     /// distinguished by their offsets before rows are shared among values.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self

@@ -1,8 +1,8 @@
-//! Linear predictors and sums of residuals by columns of data, taken with the tiles of a kernel.
+//! Linear predictors and sums of residuals by columns of data, computed with the tiles of a kernel.
 //!
 //! A regression has N rows of K predictors with N long: X b has as many elements as there are rows, and X' r sums over
 //! them. In a chain of additions, or one pass per column, every step reads and writes a tile. Here a step handles many
-//! columns while its sums stay in registers, and neither b's products nor residuals are ever stored for all rows.
+//! columns while its sums stay in registers, and it never stores products with b or residuals for all rows.
 
 use jensen_math::simd::{F64x8, LANES, Simd};
 

@@ -33,10 +33,10 @@ const WIDEST_PRODUCTS: usize = 64;
 /// The widest block where lanes are solved, each solve taking the work of hundreds of kernels.
 const WIDEST_SOLVED: usize = 64;
 
-/// A planned graph with its record data bound: immutable while it runs, so that threads share it.
+/// A planned graph with bound record data. It is immutable while it runs, so threads can share it.
 ///
-/// Binding another batch of records ([`Program::bind`]) only gathers data; the plan stays the same. Clones share graph
-/// and plan, and each has a batch of its own.
+/// Binding another batch of records ([`Program::bind`]) only gathers data and keeps the plan. Clones share graph and
+/// plan, and each has its own batch.
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
@@ -89,15 +89,16 @@ impl Program {
         program
     }
 
-    /// Runs end from outside: each output that was not computed by then is NaN. Holds for arenas that are made from now on.
+    /// Sets an external interrupt of runs. Each output that is not computed in time is NaN. It applies to arenas that
+    /// are created later.
     pub fn end_by(&mut self, ending: &Ending) {
         self.ending = ending.clone();
     }
 
-    /// Binds a batch of records: everything that the lanes share is computed again.
+    /// Binds a batch of records and recomputes all values that the lanes share.
     ///
     /// # Panics
-    /// Panics if the batch is larger than the capacity or names a record that is not there.
+    /// Panics if the batch is larger than the capacity or names a record that does not exist.
     pub fn bind(&mut self, batch: &[u32]) {
         self.bind_shared(batch, &[]);
     }
@@ -177,7 +178,7 @@ impl Program {
         self.records
     }
 
-    /// Rows moved per lane, a rough cost of one evaluation.
+    /// Number of rows moved per lane, a rough cost of one evaluation.
     pub fn work(&self) -> usize {
         self.plan.costs.iter().sum()
     }
@@ -208,7 +209,7 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program; its solvers are `rough` or as precise as requested.
+    /// Scratch memory for this program. Its solvers are `rough` or have the requested precision.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],

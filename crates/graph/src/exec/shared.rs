@@ -1,8 +1,8 @@
 //! Graphs with shared inputs: values common to all lanes (weights), whose gradients are sums over the lanes.
 //!
-//! An evaluation has three parts: shared values that lanes read, computed once; the lanes, block by block; and values
-//! that depend on sums over lanes, computed once. Sums over lanes add block after block in a fixed order, so that their
-//! bits do not depend on the machine's threads.
+//! An evaluation has three parts: shared values that lanes read, the lanes block by block, and values that depend on
+//! sums over lanes. The first and the last are computed once. Sums over lanes add the blocks in a fixed order, so their
+//! bits do not depend on the number of threads.
 
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::sum::pairwise_sum;
@@ -54,8 +54,8 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one per lane. `inputs[slot]` is laid
-    /// out likewise.
+    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one per lane. `inputs[slot]` has the
+    /// same layout.
     ///
     /// # Panics
     /// Panics if an input does not have the length of its slot.

@@ -2,10 +2,10 @@
 //! of logistic and negative binomial likelihoods.
 //!
 //! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
-//! of each would cost as much as all other work. The product is stored minus 1, with all its digits if each exp(−|x|)
-//! is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight share a product:
-//! counts have few values. If they are known when a graph is planned, products of all rows are stored beside the sums;
-//! otherwise those of a few rows.
+//! of each element would cost as much as all other work. The product is stored minus 1, with all its digits if each
+//! exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight share a
+//! product: counts have few values. If the weights are known when the graph is planned, the plan stores products of all
+//! rows beside the sums, and otherwise products of a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -30,11 +30,11 @@ pub(super) struct Softplus {
 /// The sums of a kernel.
 #[derive(Default)]
 pub(super) struct Softpluses {
-    /// By the index of their last sum in the kernel.
+    /// The groups, by the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
-    /// Nodes that are computed within them.
+    /// Nodes that are computed within the sums.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are taken here, by their index in the kernel.
+    /// Sums that are computed here, by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
@@ -132,7 +132,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The values of weights that are known, if they are few.
+    /// The distinct values of known weights, if they are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();

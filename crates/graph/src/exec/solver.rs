@@ -1,4 +1,4 @@
-//! Solver steps: programs of a body, run as often as the solver needs.
+//! Solver steps: programs of a body, which the solver runs repeatedly.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Call {
     programs: Roles<Code>,
     /// Lanes that are solved together.
     group: usize,
-    /// The memo that it shares with another pass of the same arguments.
+    /// The memo that it shares with another pass with the same arguments.
     pub memo: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ impl Code {
 /// Code with its memory, until an interrupt: from then on all results are NaN, at which a solver gives up.
 struct Running<'a> {
     code: Machine<'a>,
-    /// Numbers of a lane that are computed beside each run: a factored system is solved.
+    /// Numbers of a lane that are computed in addition to each run: a factored system is solved.
     beside: usize,
     patience: &'a Patience,
 }
@@ -99,6 +99,11 @@ enum Machine<'a> {
 
 impl Engine for Running<'_> {
     const GRANULE: usize = LANES;
+
+    fn gives_up(&mut self, worked: usize) -> bool {
+        self.patience.worked(worked);
+        self.patience.is_over()
+    }
 
     fn simd(&self) -> Simd {
         match &self.code {
@@ -142,7 +147,7 @@ impl Call {
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
         let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
-        // Nobody is asked within a factorisation.
+        // Nobody is asked within a factorisation of a root's matrix.
         while group > LANES && group * solver.factored().pow(3) > LONG {
             group /= 2;
         }
@@ -156,7 +161,7 @@ impl Call {
         }
     }
 
-    /// Rows of lanes that one run moves, roughly.
+    /// Approximate number of rows of lanes that one run moves.
     pub fn work(&self) -> usize {
         RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }

@@ -1,8 +1,8 @@
 //! The assignment of nodes to steps: the role of every node and the stage of its kernel.
 //!
 //! A node's stage is at least that of its fused arguments (elementwise values of the same shape) and one more than that
-//! of arguments that must be complete first. All nodes of one (stage, shape) make one kernel. Afterwards nodes whose
-//! users all run later are moved to the earliest of them if that avoids storing them in between.
+//! of arguments that must be complete first. All nodes of one (stage, shape) form one kernel. Afterwards, a node whose
+//! users all run later moves to the earliest user, if that avoids storing the node in between.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ pub(crate) enum Role {
     Leaf,
     /// Gathers and broadcasts: an operand, not a value.
     View,
-    /// An elementwise value, or a product with a long matrix by rows.
+    /// An elementwise value, or a row-wise product with a long matrix.
     Map,
     /// Sums and scatters, and sums of the rows of a long matrix.
     Sink,
@@ -116,7 +116,7 @@ impl Stages {
         stages
     }
 
-    /// The same for `outputs`, where the values that are `known` are leaves.
+    /// The stages for `outputs`, where the values that are `known` are leaves.
     #[cfg(feature = "single")]
     pub(crate) fn from_known(
         graph: &Graph,
@@ -246,7 +246,7 @@ impl Stages {
         }
     }
 
-    /// Whether scatter `node` continues to add into the rows of its source scatter.
+    /// Whether the scatter `node` adds into the rows of its source scatter.
     fn accumulates_into(&self, graph: &Graph, node: NodeId, source: NodeId) -> bool {
         self.continued_scatter(graph, node) == Some(source)
     }

@@ -1,33 +1,33 @@
 //! Constrained values of unconstrained parameters, with log-Jacobians.
 //!
 //! The transforms are those of the Stan reference manual, except for the simplex, which uses stick breaking as Stan did
-//! before 2.37; `jensen-stan` uses today's log-ratios. A posterior is the same under both; a point of the unconstrained
-//! scale is another simplex.
+//! before 2.37; `jensen-stan` uses today's log-ratios. Both give the same posterior, but a point on the unconstrained
+//! scale corresponds to different simplexes.
 
 use super::{Expr, Operand};
 
 impl<'b> Expr<'b> {
-    /// `eˣ`: positive values. The log-Jacobian `Σ x` joins the density.
+    /// `eˣ`: positive values. The density includes the log-Jacobian `Σ x`.
     #[track_caller]
     pub fn positive(self) -> Expr<'b> {
         self.builder.add_log_jacobian(self);
         self.exp()
     }
 
-    /// `bound + eˣ`. The log-Jacobian `Σ x` joins the density.
+    /// `bound + eˣ`. The density includes the log-Jacobian `Σ x`.
     #[track_caller]
     pub fn lower(self, bound: impl Operand<'b>) -> Expr<'b> {
         bound.expr(self.builder) + self.positive()
     }
 
-    /// `bound − eˣ`. The log-Jacobian `Σ x` joins the density.
+    /// `bound − eˣ`. The density includes the log-Jacobian `Σ x`.
     #[track_caller]
     pub fn upper(self, bound: impl Operand<'b>) -> Expr<'b> {
         bound.expr(self.builder) - self.positive()
     }
 
-    /// `low + (high − low) logit⁻¹(x)`. The log-Jacobian
-    /// `Σ log(high − low) + log logit⁻¹(x) + log(1 − logit⁻¹(x))` joins the density.
+    /// `low + (high − low) logit⁻¹(x)`. The density includes the log-Jacobian
+    /// `Σ log(high − low) + log logit⁻¹(x) + log(1 − logit⁻¹(x))`.
     #[track_caller]
     pub fn interval(self, low: impl Operand<'b>, high: impl Operand<'b>) -> Expr<'b> {
         let low = low.expr(self.builder);
@@ -37,8 +37,8 @@ impl<'b> Expr<'b> {
         low + width * self.inv_logit()
     }
 
-    /// An increasing vector: the first element unchanged, each later one larger by `eˣ`. The log-Jacobian is the sum of
-    /// all but the first element.
+    /// An increasing vector. The first element is unchanged, and each later one is larger by `eˣ`. The log-Jacobian is
+    /// the sum of all but the first element.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {

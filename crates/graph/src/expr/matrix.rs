@@ -12,7 +12,7 @@ pub struct Matrix<'b> {
     cols: usize,
 }
 
-/// Several columns along the record axis: for each record, the row of a design matrix.
+/// Several columns along the record axis. Each record has one row of a design matrix.
 #[derive(Clone, Debug)]
 pub struct RecordMatrix<'b> {
     columns: Vec<Expr<'b>>,
@@ -116,8 +116,8 @@ impl<'b> Matrix<'b> {
         self.elements.gather(&at)
     }
 
-    /// The lower Cholesky factor of a symmetric positive definite matrix; only its lower triangle is read; NaN where
-    /// the matrix is not positive definite.
+    /// The lower Cholesky factor of a symmetric positive definite matrix, of which only the lower triangle is read.
+    /// It is NaN if the matrix is not positive definite.
     #[track_caller]
     pub fn cholesky(self) -> Matrix<'b> {
         self.square("the Cholesky factor", |graph, args, n| {
@@ -185,7 +185,7 @@ impl<'b> RecordMatrix<'b> {
         self.columns.get(j).copied()
     }
 
-    /// For each record, the product of its row with the vector `x`.
+    /// The product of each record's row with the vector `x`.
     #[track_caller]
     pub fn mul_vec(&self, x: Expr<'b>) -> Expr<'b> {
         if self.columns.len() != x.len() {

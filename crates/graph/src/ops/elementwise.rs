@@ -246,8 +246,8 @@ macro_rules! declare {
                 })* }
             }
 
-            /// For an argument in a range, a number at which the operation is finite and smooth; `None` if it always
-            /// is.
+            /// A number at which the operation is finite and smooth, for an argument in a range; `None` if the
+            /// operation is always so.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))
@@ -281,7 +281,7 @@ impl Partial for Zero {
 elementwise_table!(declare);
 
 impl ElemOp {
-    /// The operation of that name.
+    /// The operation with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }

@@ -1,4 +1,4 @@
-//! Hypergeometric functions: values and derivatives, each of which is an operation.
+//! Hypergeometric functions: values and derivatives. Each of them is an operation.
 
 use jensen_math::special;
 

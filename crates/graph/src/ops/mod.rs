@@ -46,7 +46,7 @@ pub enum ScatterMap {
     Record(RecordId),
 }
 
-/// At most this many sources fit into one scatter; longer sums nest.
+/// Largest number of sources of one scatter. Longer sums nest.
 pub const MAX_SCATTER: usize = 6;
 
 /// The maps of a scatter's sources, in order; unused slots are [`ScatterMap::All`].
@@ -75,16 +75,16 @@ pub enum Op {
     Scatter(ScatterMaps),
     /// The arguments in sequence.
     Concat,
-    /// Sum of all elements (over records too).
+    /// Sum of all elements, also over records.
     Sum,
     /// Largest element.
     Max,
-    /// Running sums, from the front or (`reverse`) from the back.
+    /// Cumulative sums, from the front or (`reverse`) from the back.
     CumSum {
         /// Sums run from the last element to the first.
         reverse: bool,
     },
-    /// Sum over the lanes of the batch: the way from a per-lane adjoint to a shared value's.
+    /// Sum over the lanes of the batch, which turns a per-lane adjoint into that of a shared value.
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),
@@ -117,23 +117,24 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
-    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, in sequence. For a
-    /// matrix that is not symmetric, the decomposition of its symmetric part.
+    /// The eigenvalues of a symmetric `n × n` matrix, in ascending order, followed by the eigenvectors. For a matrix
+    /// that is not symmetric, it decomposes the symmetric part.
     EigenSym {
         /// Extent.
         n: u32,
     },
-    /// Eigenvalues and eigenvectors of a complex `n × n` matrix, ordered as `jensen_math::complex` says. The argument
-    /// is its real part and behind it the imaginary one; so are eigenvalues and behind them eigenvectors. They are
-    /// followed by a matrix with 1 for the component of each vector that is chosen to be positive, and 0 elsewhere.
+    /// Eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The argument
+    /// is the real part followed by the imaginary part. The result has the eigenvalues and then the eigenvectors in the
+    /// same layout, and then a matrix with 1 for the component of each vector that is made positive and 0 elsewhere.
     Eigen {
         /// Extent.
         n: u32,
         /// Of the Hermitian part only.
         hermitian: bool,
     },
-    /// The hypergeometric function of a vector: numerators, denominators and the argument, with these numbers. Order 0
-    /// is its value, order 1 its gradient, order 2 its second derivatives, a column for each element.
+    /// The hypergeometric function of a vector of numerators, denominators and the argument, with these numbers of
+    /// elements. Order 0 is its value, order 1 its gradient, and order 2 its second derivatives, with one column per
+    /// element.
     Hypergeometric {
         /// Numerators.
         above: u32,

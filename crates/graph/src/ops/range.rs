@@ -1,13 +1,13 @@
-//! Facts about values from the operations that made them: ranges, and numbers at which an operation is harmless.
+//! Facts about values, derived from their operations: ranges, and numbers at which an operation is harmless.
 
-/// A range that every element of a value is known to lie in.
+/// A range that contains every element of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
     /// Not less than this.
     pub low: f64,
     /// Not greater than this.
     pub high: f64,
-    /// Greater than `low`, not equal.
+    /// Whether values are strictly greater than `low`.
     pub above: bool,
 }
 
@@ -64,7 +64,7 @@ impl ValueRange {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// The range of elements that lie in one of two.
+    /// The range of elements that lie in one of two ranges.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,

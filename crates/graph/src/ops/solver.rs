@@ -20,14 +20,14 @@ use crate::ir::{Graph, Input, Placement};
 /// Relative tolerance of rough solutions.
 const ROUGH: f64 = 1e-4;
 
-/// A function defined by a body and a way to solve.
+/// A function defined by a body and a method of solution.
 #[derive(Clone, Debug)]
 pub struct Solver {
     /// The problem, and the method.
     pub kind: SolverKind,
-    /// Three inputs a lane (clock, states, parameters) and one output, the rates. That of a root may have two more: the
-    /// Jacobian, column-major, if it is known to be cheaper than its columns one by one, and, if the equations are
-    /// those of a maximum, the maximised function.
+    /// The body: three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root may
+    /// have two more outputs: the Jacobian, column-major, if it is known to be cheaper than its columns one by one,
+    /// and, if the equations are those of a maximum, the maximised function.
     pub body: Graph,
 }
 
@@ -35,11 +35,11 @@ pub struct Solver {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
     /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body
-    /// has a clock that runs from 0 to 1 between times and the two times behind the parameters. With
+    /// has a clock that runs from 0 to 1 between times, and the two times after the parameters. With
     /// [`Method::Implicit`] it returns residuals of states, which are followed by their derivatives with respect to
     /// time.
     Ode(Ode),
-    /// x: where the search begins, parameters; result: a root. The body has no clock.
+    /// x: the start of the search, parameters; result: a root. The body has no clock.
     Root(Root),
     /// x: limits, parameters; result: one integral. The body has a node for a clock, no states and limits first
     /// among the parameters.
@@ -83,7 +83,7 @@ impl Pass {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }
 
-    /// Copies of the system that are solved together.
+    /// Number of copies of the system that are solved together.
     pub fn copies(self) -> usize {
         if self.moves() { 2 } else { 1 }
     }
@@ -142,7 +142,7 @@ impl Solver {
         }
     }
 
-    /// The same, and differential equations only as exact as a search for a start needs.
+    /// The same pass, with differential equations only as accurate as a search for a start needs.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {
@@ -151,7 +151,7 @@ impl Solver {
         rough
     }
 
-    /// Whether another one computes the same.
+    /// Whether another pass computes the same.
     pub fn same(&self, other: &Solver) -> bool {
         self.kind == other.kind && self.body.same(&other.body)
     }

@@ -1,8 +1,8 @@
 //! Eigenvalues and eigenvectors of complex matrices: slow values, and derivative rules as graph expressions.
 //!
 //! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the
-//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0: vectors of one
-//! eigenvalue may rotate into each other, which does not affect functions of the space that they span.
+//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0, because vectors of
+//! one eigenvalue may rotate into each other, which does not affect functions of their span.
 
 use jensen_math::complex::{self, Complex64};
 
@@ -60,7 +60,7 @@ impl Parts {
         }
     }
 
-    /// The product of each two elements.
+    /// The elementwise product.
     fn times(self, g: &mut Graph, other: Self) -> Self {
         let (ac, bd) = (g.mul(self.re, other.re), g.mul(self.im, other.im));
         let (ad, bc) = (g.mul(self.re, other.im), g.mul(self.im, other.re));
@@ -89,7 +89,7 @@ impl Parts {
         }
     }
 
-    /// The elements at these positions, or 0 elsewhere of a longer list.
+    /// The elements at these positions of a longer list, with 0 at all other positions.
     fn map(self, g: &mut Graph, f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Self {
         Self {
             re: f(g, self.re),

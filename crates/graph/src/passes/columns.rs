@@ -1,8 +1,7 @@
-//! Factors of data in front of linear predictors, which their columns can have.
+//! Moves data factors of linear predictors into the columns of the predictors.
 //!
-//! A logistic regression has the predictors' sums with the sign of each outcome. If only they read the predictor, its
-//! columns are multiplied once, when data are bound, and no row needs that product again, neither here nor in the
-//! gradient.
+//! A logistic regression multiplies each predictor by the sign of the outcome. If no other node reads the predictor,
+//! binding multiplies its columns once, and neither value nor gradient needs the product again.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
@@ -11,7 +10,7 @@ use crate::passes::compact::{compact, import};
 /// The most numbers of columns that are made again.
 const MOST: usize = 1 << 26;
 
-/// The same outputs, such factors within the columns.
+/// The same outputs, with data factors moved into the columns.
 pub(super) fn fold_factors(graph: Graph) -> Graph {
     let folder = Folder::new(&graph);
     if !graph.ids().any(|id| folder.foldable(id).is_some()) {

@@ -11,8 +11,8 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
-/// A graph without record axis that computes `roots`, of one under construction that may hold unused columns of several
-/// axes.
+/// A graph without record axis that computes `roots`, from a graph under construction that may have unused columns of
+/// several axes.
 pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.clone_from(&graph.inputs);
@@ -21,8 +21,8 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
-/// Copies the computation of `graph` to `out`: its outputs, with these nodes for its inputs. An input without a node
-/// must be one that no output needs.
+/// Copies the computation of `graph` to `out`, with these nodes for its inputs. No output may need an input without a
+/// node.
 pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
     let replaced: Vec<(NodeId, NodeId)> = graph
         .ids()
@@ -103,8 +103,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// The chosen outputs as a graph of their own: with the first input alone, and only the record columns
-/// that are used.
+/// The chosen outputs as a separate graph, with only the first input and the used record columns.
 ///
 /// # Panics
 /// Panics if an output depends on another input.

@@ -16,7 +16,8 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// The standard pipeline before differentiation: re-rolled and compacted, factors of data within predictors' columns.
+/// The standard pipeline before differentiation: re-rolling, compaction, and data factors moved into predictors'
+/// columns.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))

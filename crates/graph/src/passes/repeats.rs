@@ -1,8 +1,8 @@
-//! Elements of a sum that are the same are computed once: records that repeat.
+//! Computes equal elements of a sum once, for repeated records.
 //!
-//! The elements of a vector that operations make of tables, of picks from other vectors and of products with the rows
-//! of a table are known to be equal where all of these agree. A sum over such a vector becomes the weighted sum over
-//! its distinct elements, if these are few.
+//! Elements of a vector are equal if their entries of tables, their selections from other vectors and their rows of
+//! products all agree. A sum over such a vector becomes the weighted sum over its distinct elements, if these are
+//! few.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ const SAMPLE: usize = 512;
 /// Operations of one sum that are looked through.
 const MOST: usize = 4096;
 
-/// The same outputs with the elements of sums that repeat computed once.
+/// The same outputs, with repeated elements of sums computed once.
 pub fn repeats(graph: Graph) -> Graph {
     let needed = graph.needed_for(graph.outputs());
     let sums = graph
@@ -115,7 +115,7 @@ impl Region {
         Some(Region { len, nodes })
     }
 
-    /// The elements that differ among the first `len`.
+    /// The distinct elements among the first `len`.
     fn among(&self, graph: &Graph, len: usize) -> (Vec<usize>, Vec<f64>) {
         let mut class = vec![0u32; len];
         let mut count = 1;
@@ -170,7 +170,7 @@ impl Region {
 }
 
 impl Once {
-    /// The weighted sum over the elements that differ, made in `out`.
+    /// The weighted sum over the distinct elements, built in `out`.
     fn sum(&self, graph: &Graph, map: &[Option<NodeId>], out: &mut Graph, root: NodeId) -> NodeId {
         let mut made: HashMap<NodeId, NodeId> = HashMap::new();
         let old = |id: NodeId| map[id.index()].expect("arguments stand before users");

@@ -5,7 +5,7 @@
 //! argument is its pack, the vector it picks from, "constant", or the node itself. Because a pack's key only names
 //! classes that existed before its first member, no member can depend on another, and a recursion (an autoregression in
 //! the state) becomes one pack per step. Every pack of several members becomes one vector node, member by member, whose
-//! arguments are gathered from its arguments' packs; a matching order needs no gather.
+//! arguments are gathered from its arguments' packs; if the order matches, no gather is needed.
 //!
 //! Long sums of scalars (the terms of a log density) become sums of packs, equal terms counted
 //! once with their multiplicity.
@@ -67,7 +67,7 @@ struct Pack {
 }
 
 impl Pack {
-    /// Whether it is worth one vector node.
+    /// Whether one vector node is worthwhile.
     fn rolls(&self) -> bool {
         let small_vector =
             self.len > 1 || matches!(self.template, Template::Sum | Template::Concat);
@@ -388,7 +388,7 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
 }
 
 impl Emitter<'_> {
-    /// The pack that `id` itself is a member of, when it becomes a vector.
+    /// The pack of which `id` is a member, if it becomes a vector.
     fn rolled_pack(&self, id: NodeId) -> Option<u32> {
         match self.classes.of[id.index()] {
             Class::Pack(pack) if !matches!(self.graph.op(id), Op::Gather(_)) => {
@@ -504,8 +504,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vector of given elements: a table, a gather from one vector, a concatenation of runs, or a
-    /// gather from the concatenation of all the vectors met, whichever is shortest.
+    /// A vector of given elements: a table, a gather from one vector, a concatenation of runs, or a gather from the
+    /// concatenation of all source vectors, whichever is shortest.
     fn assemble(&mut self, elements: &[Element]) -> NodeId {
         let mut sources: Vec<NodeId> = Vec::new();
         let mut offsets: HashMap<NodeId, u32> = HashMap::new();
@@ -657,8 +657,8 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// One argument of all members of a pack, `len` elements each: a scalar that all share, or one
-    /// element after another (scalars repeated).
+    /// One argument of all members of a pack, with `len` elements each: a shared scalar, or the concatenated elements
+    /// (with scalars repeated).
     fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
         let scalar = self.graph.shape(column[0]).is_scalar();
         if scalar && column.iter().all(|&id| id == column[0]) {
@@ -678,8 +678,8 @@ impl Emitter<'_> {
         self.assemble(&elements)
     }
 
-    /// The values of several long sums whose terms have the same classes: terms are collected by the
-    /// vector they are elements of.
+    /// The values of several long sums whose terms have the same classes: terms are grouped by the vector of which they
+    /// are elements.
     fn sums_of(&mut self, sums: &[Vec<Leaf>]) -> NodeId {
         let mut constants = vec![0.0; sums.len()];
         let mut sources: Vec<(NodeId, Weights)> = Vec::new();

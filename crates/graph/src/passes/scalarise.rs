@@ -1,8 +1,7 @@
 //! Small vectors in scalar form: a graph in which every value is one number, so that no elements are moved.
 //!
-//! The bodies of solvers have a few states, and are run thousands of times a solve. There gathers, scatters and
-//! concatenations cost as much as the arithmetic between them. On scalars they only rename, and factors 0 and 1 fold
-//! away.
+//! The bodies of solvers have a few states and run thousands of times per solve. In them gathers, scatters and
+//! concatenations cost as much as the arithmetic. On scalars they only rename values, and factors 0 and 1 fold away.
 
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{MatMul, Op, ScatterMap};

@@ -8,7 +8,7 @@ use crate::ops::{ElemOp, Op};
 /// A number of each record that no parameter enters.
 #[derive(Clone, Debug)]
 pub(super) enum Data {
-    /// The same for all records.
+    /// The coefficient is the same for all records.
     Constant(f64),
     /// Element `at` of `width` numbers per record, times a factor.
     Column {
@@ -59,7 +59,7 @@ impl Data {
         }
     }
 
-    /// An elementwise operation; a new column where any argument is one.
+    /// An elementwise operation. The result is a new column if any argument is a column.
     fn apply(op: ElemOp, args: &[&Self], records: usize) -> Self {
         let constants: Option<Vec<f64>> = args
             .iter()
@@ -90,7 +90,7 @@ impl Data {
 /// A coordinate of the draw.
 #[derive(Clone, Debug)]
 pub(super) enum Coordinate {
-    /// The same for all records.
+    /// The coefficient is the same for all records.
     Fixed(u32),
     /// `table[indices[r]]` for record r.
     ByRecord {
@@ -157,7 +157,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// As a form, if it is one.
+    /// The value as an affine form, if it is one.
     fn form(&self) -> Option<Form> {
         match self {
             Self::Data(offset) => Some(Form {

@@ -1,4 +1,4 @@
-//! The view of a likelihood as a function of few linear predictors a record.
+//! The view of a likelihood as a function of a few linear predictors per record.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -62,13 +62,13 @@ impl Predictor {
         }
     }
 
-    /// Numbers of a record in the scratch memory.
+    /// Number of values per record in the scratch memory.
     fn stride(&self) -> usize {
         self.coordinates.len() + 2 * self.by_record.len()
     }
 
-    /// Writes the coefficients of a record, and coordinate and coefficient of its own; a repeated coordinate keeps the
-    /// sum at one of them.
+    /// Writes the common coefficients of a record, and its own coordinates with their coefficients. A repeated
+    /// coordinate has the sum at one position.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {
@@ -92,7 +92,7 @@ impl Predictor {
         }
     }
 
-    /// Calls with every coordinate and coefficient of a gathered record.
+    /// Calls the closure with every coordinate and coefficient of a gathered record.
     fn each(&self, row: &[f64], mut f: impl FnMut(usize, f64)) {
         let (fixed, own) = row.split_at(self.coordinates.len());
         for (coordinate, coefficient) in self.coordinates.iter().zip(fixed) {
@@ -184,7 +184,7 @@ impl Builder<'_> {
         Some(Some(leaves))
     }
 
-    /// The link; `None` if it is not a function of few predictors.
+    /// The link; `None` if the likelihood is not a function of few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
         // Which nodes are made again, and which are leaves.
         let mut needed = vec![false; root.index() + 1];
@@ -323,7 +323,7 @@ impl Linear {
         &scratch.values
     }
 
-    /// Calls with the row of η, a coordinate and its coefficient, batch by batch in order.
+    /// Calls the closure with the row of η, a coordinate and its coefficient, in the order of the batch.
     fn each(&self, gathered: &[f64], mut f: impl FnMut(usize, usize, f64)) {
         let width = self.predictors.len();
         for (b, row) in gathered.chunks_exact(self.stride()).enumerate() {
@@ -336,7 +336,7 @@ impl Linear {
         }
     }
 
-    /// Runs with scratch memory that holds the link's input: a lane for every record of the batch and
+    /// Runs the closure with scratch memory for the link's input, which has a lane for every record of the batch and
     /// every lane of `eta`, record by record.
     fn with_link<T>(
         &self,

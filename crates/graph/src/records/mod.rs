@@ -1,4 +1,5 @@
-//! Graphs over exchangeable records: prior and likelihood apart, any minibatch at any time.
+//! Graphs over exchangeable records, with separate prior and likelihood, so that any minibatch can be
+//! evaluated.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -31,8 +32,9 @@ use support::Support;
 /// Records of one evaluation: longer batches are evaluated a piece at a time.
 const CAPACITY: usize = 1024;
 
-/// A prior and a likelihood given by graphs of the draw z, the likelihood summed over the records of a
-/// batch. Optimised, differentiated and planned once; a batch only gathers data, into the workspace.
+/// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a
+/// batch. Construction optimises, differentiates and plans them once, and a batch only gathers data into the
+/// workspace.
 pub struct RecordGraph {
     dim: usize,
     records: usize,
@@ -48,7 +50,7 @@ pub struct RecordGraph {
     linear: Option<Linear>,
 }
 
-/// Scratch memory of a [`RecordGraph`], with the batch that its data were last gathered for.
+/// Scratch memory of a [`RecordGraph`], with the last gathered batch.
 #[derive(Default)]
 pub struct RecordWorkspace {
     prior: GraphWorkspace,
@@ -87,12 +89,12 @@ impl RecordGraph {
     /// scalar; the likelihood has a record axis.
     ///
     /// # Panics
-    /// Panics if the graphs are not of the stated form: a front end's bug.
+    /// Panics if the graphs do not have the stated form, which is a bug in the front end.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// The same without the view as linear predictors, which takes a while to compute, for temporary records.
+    /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -134,7 +136,7 @@ impl RecordGraph {
         }
     }
 
-    /// The prior as a density of its own.
+    /// The prior as a separate density.
     pub fn prior(&self) -> &GraphDensity {
         &self.prior
     }
@@ -144,7 +146,7 @@ impl RecordGraph {
         &self.differentiated
     }
 
-    /// Bytes of one thread's block of lanes; the records' data, which all threads share, not included.
+    /// Bytes of one thread's block of lanes, without the data of the records, which all threads share.
     pub fn block_bytes(&self) -> usize {
         self.prior.peak_bytes() + self.gradient.arena_bytes()
     }
@@ -177,8 +179,8 @@ impl RecordGraph {
         )
     }
 
-    /// Runs a program with `batch` bound over all lanes; the outputs of the lanes are *added* to `out`,
-    /// one matrix an output.
+    /// Runs a program with `batch` bound over all lanes; the outputs of the lanes are *added* to `out`, one
+    /// matrix per output.
     fn add<const N: usize>(
         &self,
         prototype: &Program,

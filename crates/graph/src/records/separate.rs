@@ -1,9 +1,9 @@
-//! Prior and likelihood apart: a log density that is linear in its sums over records.
+//! Separates prior and likelihood in a log density that is linear in its sums over records.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 
-/// How a value depends on the records.
+/// The dependence of a value on the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
     /// Not at all.
@@ -12,19 +12,19 @@ pub enum Dependence {
     Record,
     /// Linear in sums over records and in their number, with factors that depend on no record.
     Additive,
-    /// Any other dependence: records interact.
+    /// Any other dependence, in which records interact.
     Interacting,
 }
 
-/// How the nodes of a growing graph depend on records; nodes are looked at once.
+/// The dependence of the nodes of a growing graph on records. Each node is analysed once.
 #[derive(Clone, Debug, Default)]
 pub struct Separation {
     of: Vec<Dependence>,
 }
 
 impl Separation {
-    /// How a node depends on records. Inputs other than the first are values that carry over from one record to the
-    /// next, so all values that depend on them are [`Dependence::Interacting`].
+    /// The dependence of a node on records. Inputs other than the first are values that carry over from one record to
+    /// the next, so all values that depend on them are [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
             let found = self.look(graph, NodeId::new(at));
@@ -76,7 +76,7 @@ impl Separation {
     }
 
     /// A value as (the part without records, the part that is linear in sums over records); `None` if records interact
-    /// or the value is one for each record.
+    /// or each record has its own value.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {

@@ -1,9 +1,9 @@
-//! The single-precision executor: the same graphs for networks, where a minibatch is a block of lanes.
+//! The single-precision executor of the same graphs for networks, where a minibatch is a block of lanes.
 //!
 //! Here a lane is a record of a minibatch (with its draw), and the elements *of a lane* are contiguous: element d of
 //! lane l is `data[l * len + d]`, as in files of records. A product of a shared matrix with per-lane vectors is then
 //! one matrix product over the minibatch, and so is the gradient of the matrix, a sum of outer products over the lanes.
-//! Everything elementwise between two products is one pass over tiles that stay in L1.
+//! All elementwise operations between two products are one pass over tiles that stay in L1.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -15,7 +15,7 @@
 //! | `sums` | sums over lanes, tile by tile |
 //!
 //! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over lanes; and values that
-//! depend on them. Blocks and tiles are cut by extents alone, every reduction runs in a fixed order, and so bits do not
+//! depend on them. Only extents determine blocks and tiles, and every reduction runs in a fixed order, so bits do not
 //! depend on the number of threads.
 
 mod block;

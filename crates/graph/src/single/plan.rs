@@ -1,7 +1,7 @@
-//! Steps over blocks of lanes, and where values live.
+//! The steps over blocks of lanes, and the locations of values.
 //!
-//! Elementwise values are grouped into kernels as in the double-precision executor (they share
-//! [`Stages`]); a product with a shared matrix is one step over the whole block.
+//! Elementwise values are grouped into kernels as in the double-precision executor (both use [`Stages`]). A product
+//! with a shared matrix is one step over the whole block.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -89,13 +89,13 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
 /// One step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// One pass over `len` elements of every lane, lanes in sequence in memory when `flat`.
+    /// One pass over `len` elements of every lane, with lanes contiguous in memory if `flat`.
     Fused {
         len: usize,
         flat: bool,
         instructions: Vec<Instruction>,
     },
-    /// A product; with a shared left factor one for the whole block.
+    /// A product. With a shared left factor it is one product for the whole block.
     Product {
         target: Location,
         left: Location,
@@ -373,7 +373,8 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Locations of the operands from memory. They precede the kernel, because reading one may add a step.
+    /// Locations of the operands from memory. The locations are found before the kernel, because reading an operand may
+    /// add a step.
     fn read(
         &mut self,
         maps: &[Map],
@@ -393,7 +394,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Instructions of operations and sums; values without outside users stay in registers.
+    /// Instructions of operations and sums. Values without outside users stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
@@ -539,7 +540,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// A value with all its elements in memory, as a product reads it.
+    /// A value with all its elements in memory, for a product.
     fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
         let location = self.operand(id)?;

@@ -1,9 +1,10 @@
 //! Matrix products in single precision.
 //!
-//! Both factors are read in place, while a tile of the result is held in registers over the whole contraction. Each use
-//! of the weights covers few lanes, so rearranging them first, as for products of large matrices, would cost as much as
-//! it saves. Where rows of the left factor are contiguous, a tile is some vectors of rows times a few columns; where
-//! the contraction is, it is a block of inner products. The bits of an element do not depend on the tile it is in.
+//! The code reads both factors in place and holds a tile of the result in registers over the whole contraction. Each
+//! use of the weights covers few lanes, so rearranging them first, as for products of large matrices, would cost as
+//! much as it saves. If rows of the left factor are contiguous, a tile is a few vectors of rows times a few columns. If
+//! the contraction is contiguous, a tile is a block of inner products. The bits of an element do not depend on its
+//! tile.
 
 use std::mem::MaybeUninit;
 

@@ -16,7 +16,7 @@ use crate::single::sums::{LaneSum, Tile, lane_sums};
 /// blocks.
 const BLOCK: usize = 50;
 
-/// A planned graph: immutable, shared by threads.
+/// A planned graph, which is immutable and shared by threads.
 pub struct SingleProgram {
     pub(super) graph: Graph,
     pub(super) simd: Simd,
@@ -177,11 +177,11 @@ impl SingleProgram {
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
     }
 
-    /// Evaluates everything but the outputs that are sums over lanes. `inputs[slot]` has the elements of a shared input,
-    /// or `len` elements for each of `lanes` lanes, lane after lane.
+    /// Evaluates everything except the outputs that are sums over lanes. `inputs[slot]` has the elements of a shared
+    /// input, or `len` elements for each of `lanes` lanes, lane after lane.
     ///
     /// # Panics
-    /// Panics if an input has another length, or there are more lanes than the workspace has room for.
+    /// Panics if an input has another length, or there are more lanes than the workspace holds.
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
@@ -295,8 +295,8 @@ impl SingleProgram {
         }
     }
 
-    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a
-    /// shared one, lane after lane of a lane's.
+    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or one
+    /// lane after the other of a per-lane output.
     ///
     /// # Panics
     /// Panics if the output is an input or a constant.

@@ -63,7 +63,7 @@ pub(super) struct LaneSum {
     /// Elements of a column of the result; tiles are whole columns.
     column: usize,
     addends: Vec<Addend>,
-    /// Whether later shared values read it: then it is computed with the lanes.
+    /// Whether later shared values read it, in which case it is computed with the lanes.
     pub followed: bool,
 }
 
@@ -221,8 +221,8 @@ impl LaneSum {
 }
 
 impl SingleProgram {
-    /// The tiles of all outputs that lanes share (gradients of shared inputs, mostly), output after
-    /// output, in order. Constant outputs have none.
+    /// The tiles of all outputs that lanes share (mostly gradients of shared inputs), in the order of the outputs.
+    /// Constant outputs have none.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
@@ -249,9 +249,9 @@ impl SingleProgram {
             .find(|sum| sum.target == *location && location.region == Region::Shared)
     }
 
-    /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs that lanes share,
-    /// and calls `consume(part, tile, values)` for each with its element of `parts`, while the tile is in cache. Shared
-    /// inputs are not read and may be empty, so that `consume` can change their source.
+    /// Computes the tiles of the outputs that lanes share, after [`run_lanes`](Self::run_lanes) with the same inputs.
+    /// It calls `consume(part, tile, values)` for each tile, with its element of `parts`, while the tile is in cache.
+    /// It does not read shared inputs, which may be empty, so `consume` can change their source.
     ///
     /// # Panics
     /// Panics if inputs do not fit, or the number of parts is not that of the tiles.

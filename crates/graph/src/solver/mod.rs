@@ -1,8 +1,8 @@
-//! Solvers of bodies: the graphs that a pass needs, and the pass itself over any evaluator of them.
+//! Solvers of bodies: the graphs of a pass, and the pass itself over any evaluator of these graphs.
 //!
-//! Derivatives of the body are graphs, made by differentiation like all others: its Jacobian, the body with a tangent beside
-//! it, and the products of weights with the derivatives of either. The numerical work is that of
-//! [`jensen_math::solvers`]; the executor and the slow evaluator bring an [`Engine`] each.
+//! Derivatives of the body are graphs, built by differentiation like all others: its Jacobian, the body with a tangent,
+//! and the products of weights with the derivatives of both. [`jensen_math::solvers`] does the numerical work. The
+//! executor and the reference evaluator each provide an [`Engine`].
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{
@@ -23,13 +23,18 @@ pub(crate) trait Engine {
 
     /// Writes all outputs; inputs and outputs are rows of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
+
+    /// Takes note of work beside the runs, as a number of values computed, and returns whether the solver gives up.
+    fn gives_up(&mut self, _worked: usize) -> bool {
+        false
+    }
 }
 
 /// The graphs that a pass evaluates, if it needs them.
 pub(crate) struct Roles<T> {
     /// The body.
     pub base: Option<T>,
-    /// The derivative of the rates by the states.
+    /// The derivative of the rates with respect to the states.
     pub jacobian: Option<T>,
     /// The body and its derivative along a direction.
     pub moving: Option<T>,
@@ -40,7 +45,7 @@ pub(crate) struct Roles<T> {
 }
 
 impl<T> Roles<T> {
-    /// The same roles, played by others.
+    /// The same roles for other types.
     pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Roles<U> {
         Roles {
             base: self.base.as_ref().map(&mut f),
@@ -268,6 +273,10 @@ impl<E: Engine> System for Body<'_, E> {
         true
     }
 
+    fn gives_up(&mut self, worked: usize) -> bool {
+        self.rate.gives_up(worked)
+    }
+
     fn granule(&self) -> usize {
         E::GRANULE
     }
@@ -293,7 +302,7 @@ impl<E: Engine> Differentiable for Body<'_, E> {
 pub(crate) enum Memo {
     /// Steps of a differential equation.
     Steps(Trajectory),
-    /// Roots, and tangents behind them.
+    /// Roots, followed by tangents.
     Roots(Vec<f64>),
     /// Levels of an integral.
     Levels(Vec<u32>),
@@ -312,7 +321,7 @@ impl Kept {
         self.stale = true;
     }
 
-    /// The steps that no longer count.
+    /// The number of the steps that are no longer needed.
     fn old_steps(&mut self) -> Trajectory {
         match self.memo.take() {
             Some(Memo::Steps(steps)) => steps,

@@ -98,7 +98,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The entry that a line begins, if it begins one.
+    /// The entry that begins on a line, if any.
     pub fn begin(head: &str) -> Option<Self> {
         let head = head.strip_suffix('{')?;
         Some(Self {
@@ -107,7 +107,7 @@ impl Open {
         })
     }
 
-    /// Takes a line; the solver when it is complete.
+    /// Adds a line. Returns the solver when it is complete.
     pub fn line(&mut self, line: &str) -> Result<Option<Arc<Solver>>, String> {
         if line == "}" && self.depth == 0 {
             return self.finish().map(|solver| Some(Arc::new(solver)));

@@ -1,12 +1,12 @@
 //! Simulation-based calibration: is the posterior of simulated data calibrated for the simulated parameters?
 //!
 //! A simulator draws parameters from the prior and data given the parameters in its generated quantities, because a
-//! Stan program does not separate its prior from its likelihood. The program is fitted to each simulated data set, and
-//! the rank of every simulated parameter among the draws of its posterior is taken. Where program, simulator and fits
-//! agree, ranks are uniform (Talts, Betancourt, Simpson, Vehtari and Gelman 2018), whatever the model.
+//! Stan program does not separate its prior from its likelihood. Jensen fits the program to each simulated data set
+//! and ranks every simulated parameter among the draws of its posterior. If program, simulator and fits agree, the
+//! ranks are uniform (Talts, Betancourt, Simpson, Vehtari and Gelman 2018), whatever the model.
 //!
-//! The fits are tasks of [`fit_many`](crate::fit_many), so they can be divided among workers, and a restart runs only
-//! the rest.
+//! The fits are tasks of [`fit_many`](crate::fit_many), so workers can share them, and a restart runs only the
+//! unfinished ones.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -54,7 +54,7 @@ pub struct Simulator {
 /// name of a data variable are data, and all others are compared with the program's variables.
 ///
 /// # Errors
-/// The simulator is wrong, has parameters of its own, rejects a draw, or makes no data of the program.
+/// The simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
 pub fn simulate(
     fits: &Fits,
     simulator: &Simulator,
@@ -177,7 +177,7 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     Ok(program.data.iter().map(name).collect())
 }
 
-/// The tests of one scalar's ranks.
+/// The tests of the ranks of one scalar.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// Its name.
@@ -185,7 +185,7 @@ pub struct Judged {
     /// Tests of its ranks.
     #[serde(flatten)]
     pub tests: Uniformity,
-    /// Whether its ranks are not uniform, at the error rate of all scalars together.
+    /// Whether the test rejects uniform ranks, at the joint error rate of all scalars.
     pub refuted: bool,
     /// The deviation, in words.
     pub how: String,
@@ -204,16 +204,16 @@ pub struct Calibrated {
     pub trusted: usize,
     /// Data sets without ranks, because their fit failed or has too few draws.
     pub without_ranks: usize,
-    /// Number of draws for ranks; there is one more rank.
+    /// Number of draws per rank, one less than the number of possible ranks.
     pub draws: usize,
-    /// Probability that any scalar is refuted though all ranks are uniform.
+    /// Probability that the test rejects any scalar although all ranks are uniform.
     pub error_rate: f64,
-    /// Every scalar that was simulated and is reported.
+    /// Every scalar that the simulator generates and the program reports.
     pub parameters: Vec<Judged>,
 }
 
 impl Calibrated {
-    /// The verdict on rows of fits of simulated data.
+    /// The verdict on fits of simulated data, one row per fit.
     ///
     /// # Errors
     /// Fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
@@ -290,7 +290,7 @@ impl Calibrated {
     }
 }
 
-/// The ranks of all simulations as CSV, a row each.
+/// The ranks of all simulations as CSV, with one row per simulation.
 pub fn ranks_csv(rows: &[&FitRow]) -> String {
     let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
         Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::Sample;
 
-/// Draws among which a rank is taken.
+/// Number of draws among which a value is ranked.
 pub const DRAWS: usize = 99;
 
-/// Probability that any scalar of a calibration is refuted though all ranks are uniform.
+/// Probability that the test rejects any scalar of a calibration although all ranks are uniform.
 pub const ERROR_RATE: f64 = 0.05;
 
 /// Bins of the χ² test, the most that have five ranks each; all divide the number of ranks.
@@ -22,19 +22,19 @@ const NUMBERS: usize = 40_000_000;
 /// The test results of one scalar's ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Uniformity {
-    /// χ² of the numbers of ranks in bins of equal width.
+    /// χ² statistic of the rank counts in bins of equal width.
     pub chi_square: f64,
     /// Its degrees of freedom.
     pub degrees: usize,
     /// Its p-value.
     pub chi_square_p: f64,
-    /// p-value of the largest deviation of the distribution function from that of uniform ranks, in units of how likely it
-    /// is at its position; by this one a scalar is judged.
+    /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks,
+    /// scaled at each position by its probability. This test decides.
     pub ecdf_p: f64,
 }
 
-/// The rank of each simulated scalar that a sample reports, among draws at equal distances; `None` if there are too
-/// few.
+/// The rank of each simulated scalar that a sample reports, among equally spaced draws; `None` if there are too few
+/// draws.
 pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
     let table = &sample.table;
     if table.len() < DRAWS {
@@ -137,8 +137,8 @@ impl Null {
         }
     }
 
-    /// The lowest and highest share of ranks up to each but the last, in an envelope that uniform ranks leave with a
-    /// probability of one in twenty.
+    /// The lower and upper limits of the cumulative share at each rank but the last. Uniform ranks leave this envelope
+    /// with probability 0.05.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
         let share = |n: usize| n as f64 / self.count as f64;
@@ -173,7 +173,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// The difference between these ranks and uniform ones.
+/// The deviation of these ranks from uniform ranks.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let positions = || {

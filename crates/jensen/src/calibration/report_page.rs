@@ -1,4 +1,4 @@
-//! The page about a calibration.
+//! The report of a calibration.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
@@ -9,7 +9,7 @@ use super::{Calibrated, DRAWS, Judged};
 /// Scalars that are shown, the least uniform first.
 const SHOWN: usize = 24;
 
-/// The page of a calibration of a program by a simulator.
+/// The report of the calibration of a program by a simulator.
 pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) -> Report {
     let (tone, headline) = match calibrated.calibrated {
         true => (Tone::Good, "No test speaks against the calibration"),

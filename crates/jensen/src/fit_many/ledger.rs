@@ -1,4 +1,4 @@
-//! The folder of many fits.
+//! The folder that holds the results of many fits.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const FITS: &str = "fits.txt";
 /// The table, in the order of the tasks.
 pub const TABLE: &str = "table.csv";
 
-/// The folder, held by one driver at a time.
+/// The folder. One driver at a time locks it.
 pub struct Ledger {
     folder: PathBuf,
     rows: HashMap<(String, String, u64), FitRow>,
@@ -28,10 +28,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the folder, and creates it if necessary. The rows of earlier runs are kept.
+    /// Opens the folder, and creates it if necessary. Keeps the rows of earlier runs.
     ///
     /// # Errors
-    /// It holds something else, rows of other fits, or cannot be written.
+    /// The folder holds other files or rows of other fits, or cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
@@ -84,7 +84,7 @@ impl Ledger {
         (0..tasks.len()).filter(missing).collect()
     }
 
-    /// Keeps a row, on the disk when this returns.
+    /// Stores a row. The row is on disk when this returns.
     ///
     /// # Errors
     /// It cannot be written.

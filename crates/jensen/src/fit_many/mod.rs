@@ -1,10 +1,10 @@
-//! Many fits of one program: data sets times seeds, a row of one table each.
+//! Many fits of one program: every data set with every seed, with one table row per fit.
 //!
-//! The work of a shard is one pure function, [`Fits::row`]: program, data set, seed and settings in, a [`FitRow`] out. The
-//! driver gives tasks to threads, processes or other machines, in any order, and repeats lost ones. It gives the rows
-//! to a [`Ledger`], the owner of the folder, which appends each row to `rows.jsonl` and syncs the file, so finished
-//! rows are never lost and a restart runs only the rest. The table lists the rows in the order of the tasks, so except
-//! for the seconds its bytes do not depend on the number of workers.
+//! The work of a shard is one pure function, [`Fits::row`], from program, data set, seed and settings to a [`FitRow`].
+//! The driver distributes tasks over threads, processes or machines in any order and repeats lost tasks. It gives the
+//! rows to a [`Ledger`], the owner of the folder, which appends each row to `rows.jsonl` and syncs the file, so
+//! finished rows are never lost, and a restart runs only the remaining tasks. The table lists the rows in the order of
+//! the tasks, so its bytes, apart from the seconds, do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -40,9 +40,9 @@ pub struct Fits {
     pub model: String,
     /// Its text.
     pub text: String,
-    /// Included files by the name in the program, so that a worker needs no folder.
+    /// Included files by their names in the program. A worker therefore needs no folder.
     pub includes: BTreeMap<String, String>,
-    /// How each is fitted; the seed is the task's.
+    /// The settings of each fit. The task gives the seed.
     pub request: FitRequest,
 }
 
@@ -51,7 +51,7 @@ pub struct Fits {
 pub struct Given {
     /// Its name in the table.
     pub name: String,
-    /// The text itself, if it is not the name of a file: Stan JSON.
+    /// The text of the data, unless the task names a file: Stan JSON.
     pub text: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Given {
         }
     }
 
-    /// The digest of the data. A missing file has a digest too, and its row has the error.
+    /// The digest of the data. A missing file also has a digest, and its row reports the error.
     fn digest(&self) -> String {
         let bytes = match &self.text {
             None => read_bytes(self.name.as_ref()).unwrap_or_default(),
@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
-/// There is none, or two are equal.
+/// There are no tasks, or two are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -144,7 +144,7 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// Reads seeds: `7`, `1..20` with both ends, or a list of such with commas.
+/// Reads seeds: Reads `7`, `1..20` with both ends, or a comma-separated list of these.
 ///
 /// # Errors
 /// [`Error::Setting`] with an example.
@@ -164,10 +164,10 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
 }
 
 impl Fits {
-    /// Fits of a program as a request says; included files are looked up in `folders`.
+    /// The fits that a request describes. `folders` are searched for included files.
     ///
     /// # Errors
-    /// An invalid setting, or a program that is wrong for any data.
+    /// An invalid setting, or a program that no data can make valid.
     pub fn new(
         model: &str,
         text: &str,
@@ -189,7 +189,7 @@ impl Fits {
         })
     }
 
-    /// A digest of everything that rows depend on beside data and seed, this version of the program included.
+    /// A digest of everything that rows depend on besides data and seed, including this version of Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,
@@ -205,8 +205,8 @@ impl Fits {
         hex(&serde_json::to_vec(&all).expect("plain settings"))
     }
 
-    /// The row of a task: a fit of its data on the present thread pool. If the fit fails, the row has the reason.
-    /// `None` if the task was cancelled.
+    /// The row of a task, from a fit of its data on the current thread pool. If the fit fails, the row states the
+    /// reason. `None` if the task was cancelled.
     pub fn row(
         &self,
         task: &Task,

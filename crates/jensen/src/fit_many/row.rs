@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 
-/// A fit in one row. Numbers that are not finite, and the numbers of a failed fit, are absent.
+/// A fit in one row. Numbers that are not finite and all numbers of a failed fit are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitRow {
@@ -32,7 +32,7 @@ pub struct FitRow {
     pub message: String,
     /// Name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
-    /// For simulated data: the rank of every simulated scalar among the draws.
+    /// The rank of every simulated scalar among the draws, for simulated data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
 }
@@ -93,8 +93,8 @@ impl FitRow {
     }
 }
 
-/// Rows as CSV: first the common columns, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the order of
-/// their first occurrence. A cell is empty if the fit lacks the scalar.
+/// Rows as CSV. The common columns come first, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the
+/// order of their first occurrence. A cell is empty if the fit lacks the scalar.
 pub fn table(rows: &[&FitRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut positions = HashMap::new();

@@ -1,4 +1,4 @@
-//! The folder of a fit job: taken for a new run, opened to go on with or to read from.
+//! The folder of a fit job: claimed for a new run, or opened to resume or read.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) const REQUEST: &str = "run.json";
 /// Version of the layout of [`REQUEST`].
 const LAYOUT: u64 = 1;
 
-/// Refuses to move a run to another folder.
+/// Refuses to resume a run in another folder.
 ///
 /// # Errors
 /// `out` is not the folder of the run.
@@ -33,11 +33,11 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Takes a folder for a new run of `command`: puts a finished fit aside, and removes all other files of an earlier run,
-/// including its `own` files.
+/// Takes a folder for a new run of `command`: moves a finished fit aside, and removes all other files of an earlier
+/// run, including its `own` files.
 ///
 /// # Errors
-/// The folder is not empty and not one of this command, or cannot be written.
+/// The folder is not empty and belongs to no run of this command, or it cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
     folder.make_room().map_err(Error::output)?;
@@ -55,7 +55,7 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
 /// Opens the folder of an earlier run of `command` after checking the digests of its files.
 ///
 /// # Errors
-/// It is not a folder of that command, or a file of it was changed.
+/// It is not a folder of that command, or one of its files was changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
@@ -108,7 +108,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     serde_json::from_value(stored).map_err(damaged)
 }
 
-/// The bytes of the approximation of a finished run; `again` is the command that finishes one.
+/// The bytes of the approximation of a finished run. `again` is the command that finishes a run.
 ///
 /// # Errors
 /// The run has not finished, or the file cannot be read.

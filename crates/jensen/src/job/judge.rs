@@ -16,9 +16,9 @@ const COLD: f64 = 1.01;
 pub enum Work {
     /// A stopping rule.
     UntilItConverges,
-    /// The method's verdict determines the end.
+    /// The method's own verdict decides whether the run converged.
     Judged,
-    /// The planned number of iterations, all of which were requested; a stopping rule may end them early.
+    /// The run has a planned number of iterations. A stopping rule may end it early.
     Planned {
         /// The last of them.
         iterations: u64,
@@ -27,7 +27,7 @@ pub enum Work {
     },
 }
 
-/// A plain baseline model. A fit that is worse is not trusted.
+/// A plain baseline model. A fit with a lower score is not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// The plain model, such as `one component`.
@@ -46,7 +46,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Its line in the output.
+    /// Its line of the output.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -66,29 +66,29 @@ impl Baseline {
     }
 }
 
-/// The evidence of a run for its verdict.
+/// The evidence from a run on which its verdict rests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// Its status at the end.
     pub status: Status,
     /// The task.
     pub work: Work,
-    /// The advice for a bad status; the status' own advice if absent.
+    /// The advice for a bad status. The default is the advice of the status.
     pub advice: Option<&'static str>,
     /// The temperature at the end, 1 without tempering.
     pub temperature: f64,
     /// The advice for a run that ended at a temperature above 1.
     pub cooling: String,
-    /// Other reasons against the result.
+    /// Further reasons not to trust the result.
     pub against: Verdict,
-    /// The plain model that it is compared with.
+    /// The plain model to compare with.
     pub baseline: Option<Baseline>,
-    /// Notes that are not reasons against the result.
+    /// Remarks that are not reasons against the result.
     pub notes: Vec<String>,
 }
 
 impl Evidence {
-    /// For a run with this end and no further evidence.
+    /// The evidence of a run with this end and nothing else.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -102,7 +102,7 @@ impl Evidence {
         }
     }
 
-    /// The status of a plan that was completed.
+    /// The status of a completed plan.
     fn finished(&self, iterations: u64) -> Option<&str> {
         let used_up = matches!(
             self.status,
@@ -124,16 +124,16 @@ impl Evidence {
 /// The common fields of every `fit.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Version of the file's layout; 0 for files written before it was stored.
+    /// Version of the file's layout; 0 if the file does not state it.
     #[serde(default)]
     pub format: u32,
-    /// How the run ended, with advice.
+    /// The end of the run, with advice.
     pub status: String,
     /// A stopping rule holds.
     #[serde(default)]
     pub converged: bool,
-    /// The run converged or completed its plan, at temperature 1, no worse than a plain model as a baseline, and there
-    /// is no other reason against its result.
+    /// The run converged or completed its plan at temperature 1, it is no worse than the baseline, and there is no
+    /// other reason against its result.
     #[serde(default)]
     pub trusted: bool,
     /// The reasons not to trust the result, then notes.
@@ -145,7 +145,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The plain model beside the fit, for the page.
+    /// The comparison with the plain model, for the report.
     pub fn fact(&self) -> Option<Fact> {
         let Baseline {
             model, score, unit, ..
@@ -153,7 +153,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// The judgement of a run with this number of iterations.
+    /// The verdict on a run with the given number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(

@@ -1,4 +1,4 @@
-//! One skeleton for everything that is fitted: Stan programs, topics, mixtures and factors, latent Gaussian models,
+//! The workflow that every kind of fit shares: Stan programs, topics, mixtures and factors, latent Gaussian models,
 //! auto-encoders.
 //!
 //! A [`Job`] describes itself (request, identity, memory, budget), runs, and reports its result. [`carry_out`] does the
@@ -15,7 +15,7 @@
 //! | [`request`] | given settings over stored ones, settings as a list |
 //! | [`words`] | values as users write them |
 //!
-//! Nothing here prints, reads a clock of its own or knows of Ctrl-C: an [`Around`] brings observer, clock and
+//! This module does not print, read a clock or handle Ctrl-C. An [`Around`] provides the observer, the clock and
 //! cancellation.
 
 pub mod folder;
@@ -35,13 +35,13 @@ use serde::Serialize;
 use crate::Error;
 pub use judge::{Baseline, Evidence, Judgement, Work};
 
-/// Seconds between checkpoints unless said otherwise.
+/// Default number of seconds between checkpoints.
 pub const CHECKPOINT_EVERY: f64 = 30.0;
 
 /// Default limit on the bytes of a fit.
 pub const MEMORY_LIMIT: u64 = 8 << 30;
 
-/// Something that can be fitted.
+/// A fit that a caller can run.
 pub trait Job {
     /// The settings, as `run.json` keeps them.
     type Request: Serialize;
@@ -52,10 +52,10 @@ pub trait Job {
     /// `fit.json`; a [`Judgement`] is part of it.
     type Summary: Serialize;
 
-    /// The command that a folder of results belongs to, as its marker has it.
+    /// The command in the marker of its result folder.
     fn command(&self) -> &'static str;
 
-    /// Its own files besides the common ones, which a new run in an old folder removes.
+    /// The files that it writes besides the common ones. A new run in an old folder removes them.
     fn own_files(&self) -> &'static [&'static str] {
         &[]
     }
@@ -71,8 +71,8 @@ pub trait Job {
     /// Everything that determines the bits of a run.
     fn identity(&self) -> Identity;
 
-    /// JSON pointers to settings of the identity that only say how long a run is, or that no flag sets and another build has
-    /// otherwise: it may be resumed with others.
+    /// JSON pointers to the settings of the identity that may differ when a run resumes: limits on its length, and
+    /// values that depend on the build instead of a flag.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
@@ -83,10 +83,10 @@ pub trait Job {
     /// The budget of a run.
     fn budget(&self) -> Budget;
 
-    /// Refuses to go on from a stored run that differs so much that force cannot help.
+    /// Refuses to resume a stored run whose difference `force` cannot override.
     ///
     /// # Errors
-    /// The state cannot be taken over.
+    /// The stored state does not fit this run.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let _ = stored;
         Ok(())
@@ -101,10 +101,10 @@ pub trait Job {
     /// There is no result. An untrusted result is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
-    /// Refuses a result of files that others changed during the run.
+    /// Refuses the result if another process changed the input files during the run.
     ///
     /// # Errors
-    /// A file is another one now.
+    /// A file has changed.
     fn check_sources(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -120,8 +120,8 @@ pub trait Job {
     /// The result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result besides `fit.json`, the most important first; called only if there is a folder. The
-    /// summary may get the time that they took.
+    /// The files of the result besides `fit.json`, the most important first; called only if there is a folder. It may
+    /// add the time that they took to the summary.
     fn files<'a>(
         &'a self,
         made: &'a Finished<Self>,
@@ -132,11 +132,11 @@ pub trait Job {
 
 /// Collects the records of a run.
 pub trait Course {
-    /// Takes note of a record.
+    /// Adds a record.
     fn add(&mut self, record: &Record);
 }
 
-/// A run that is over.
+/// A finished run.
 pub struct Finished<S: Job + ?Sized> {
     /// The result.
     pub output: S::Output,
@@ -150,7 +150,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub seconds: f64,
 }
 
-/// A fit job that is carried out.
+/// A completed fit job.
 pub struct Done<S: Job> {
     /// The run.
     pub made: Finished<S>,
@@ -162,10 +162,10 @@ pub struct Done<S: Job> {
     pub folder: Option<PathBuf>,
 }
 
-/// The memory that a fit job needs, with advice if it is too much.
+/// The memory that a fit job needs, with advice for reducing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// The consumer, such as `100 topics of 5000 words`.
+    /// The item that needs the memory, such as `100 topics of 5000 words`.
     pub what: String,
     /// Bytes, roughly.
     pub bytes: u64,
@@ -197,9 +197,9 @@ pub enum ResultFolder {
     None,
     /// In a new folder.
     New(PathBuf),
-    /// In a folder that is already locked for a new run.
+    /// A new run in a folder that the caller has locked.
     Taken(RunDir),
-    /// In the folder of a stored run, which continues; with `force` even if something differs.
+    /// The continuation of a stored run in its folder; with `force` even if settings differ.
     Resumed {
         /// The folder.
         folder: RunDir,
@@ -209,7 +209,7 @@ pub enum ResultFolder {
 }
 
 impl ResultFolder {
-    /// The folder of a new run, if one is named.
+    /// A new run in the given folder, or in none.
     pub fn new(out: Option<&Path>) -> Self {
         out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
@@ -219,22 +219,22 @@ impl ResultFolder {
 pub struct Around<'a> {
     /// The destination of results.
     pub results: ResultFolder,
-    /// Seconds between checkpoints; [`CHECKPOINT_EVERY`] where absent.
+    /// Seconds between checkpoints; the default is [`CHECKPOINT_EVERY`].
     pub checkpoint_every: Option<f64>,
-    /// Bytes that may be taken.
+    /// Limit on the memory in bytes.
     pub memory_limit: u64,
     /// Tells time.
     pub clock: &'a dyn Clock,
-    /// Set from elsewhere to stop.
+    /// Set by another thread to stop the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a stopped fit job makes results of its state; otherwise it leaves only its checkpoint.
+    /// Whether a stopped fit job writes results from its state. Otherwise it leaves only its checkpoint.
     pub partial: bool,
-    /// Watches the run, and hears remarks.
+    /// Receives the records of the run and remarks.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Around<'_> {
-    /// The same around another fit job, whose results go to `results`.
+    /// The same environment for another fit job, whose results go to `results`.
     pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
             results,
@@ -244,7 +244,7 @@ impl Around<'_> {
     }
 }
 
-/// A file to write, all or nothing.
+/// A file, written completely or not at all.
 pub struct File<'a> {
     name: String,
     write: Writer<'a>,
@@ -284,10 +284,10 @@ impl<'a> File<'a> {
     }
 }
 
-/// A summary as `fit.json` has it: indented JSON with a line end. Numbers that are not finite are `null`.
+/// A summary in the format of `fit.json`: indented JSON with a final newline. Numbers that are not finite are `null`.
 ///
 /// # Errors
-/// It contains a map whose keys are not strings.
+/// The summary contains a map whose keys are not strings.
 pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(summary);
     text.map(|text| text + "\n").map_err(Error::output)
@@ -319,13 +319,14 @@ fn write_results(
 /// Runs a fit job: checks its memory, takes or opens the folder and locks it, stores the request, runs with trace and
 /// checkpoints, judges, and writes the results.
 ///
-/// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is
-/// known to be the same run. Files are written in an order in which each survives the failure of the next. A file that
-/// cannot be written prevents only `fit.json`, so a complete `fit.json` implies that all other files exist.
+/// A new run changes its folder only after the memory check, and a resumed run only after the check that it is the same
+/// run. The order of writing ensures that a file that fails leaves the earlier files intact. A file that cannot be
+/// written prevents only `fit.json`, so a complete `fit.json` implies that all other files exist.
 ///
 /// # Errors
-/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`]
-/// where the stored run is another one; the errors of [`Job::run`]; [`Error::Input`] if the run cannot start.
+/// [`Error::Memory`]; [`Error::Output`] if the folder cannot be written or another run has locked it;
+/// [`Error::Setting`] if the stored run is a different one; the errors of [`Job::run`]; [`Error::Input`] if the run
+/// cannot start.
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
     let path = match &around.results {

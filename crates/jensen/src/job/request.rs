@@ -1,7 +1,7 @@
-//! Settings as given, stored and listed.
+//! The settings of a request, in the form that is given, stored and listed.
 //!
-//! A request is a plain structure of optional settings; absent settings, and switches that are off, have defaults. A
-//! resumed run uses the given settings over the stored ones.
+//! A request is a plain structure of optional settings. Absent settings and unset switches have defaults. A resumed
+//! run uses the given settings over the stored ones.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ fn absent(value: &Value) -> bool {
 /// The settings of `given`, completed by those of `stored`, field by field to any depth.
 ///
 /// # Errors
-/// Not for a structure whose fields are independent of each other.
+/// The merged settings are invalid, which cannot happen if the fields are independent of each other.
 pub fn over<T: Serialize + DeserializeOwned>(given: &T, stored: &T) -> Result<T, Error> {
     let json = |request: &T| serde_json::to_value(request).map_err(Error::output);
     let mut merged = json(stored)?;
@@ -37,7 +37,7 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// The settings that were given, for reports: name and value. Settings of a group begin with its name, such as
+/// Name and value of each setting that the user gave, for reports. Settings of a group begin with its name, such as
 /// `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();

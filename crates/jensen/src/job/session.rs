@@ -15,15 +15,15 @@ use crate::Error;
 pub struct Session<'a> {
     /// The destination of its trace and checkpoints.
     pub folder: Option<&'a RunDir>,
-    /// The state from which it continues.
+    /// The state from which the run continues.
     pub position: Option<Position>,
-    /// How much it may use.
+    /// The budget of the run.
     pub budget: Budget,
     /// Tells time.
     pub clock: &'a dyn Clock,
     /// Stops it.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether it makes results when it is stopped.
+    /// Whether a stopped run writes results.
     pub partial: bool,
     /// Seconds between checkpoints.
     pub checkpoint_every: f64,
@@ -32,7 +32,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Carries the run out; `course` gets every record, including the records before a resume.
+    /// Executes the run. `course` receives every record, including the records before a resume.
     ///
     /// # Errors
     /// The errors of `run`, and a trace that cannot be written.
@@ -103,7 +103,7 @@ impl Trace {
         })
     }
 
-    /// Appends a line; when that fails, the trace ends and the reason is given.
+    /// Appends a line. If that fails, the trace ends, and this returns the reason.
     fn append(&self, record: &Record) -> Result<(), String> {
         let mut writer = self.writer.borrow_mut();
         if let Some(Err(error)) = writer.as_mut().map(|writer| writer.append(record)) {

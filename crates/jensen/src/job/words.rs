@@ -1,4 +1,4 @@
-//! Values as users write them, in requests and on the command line.
+//! Parsers for values in requests and on the command line.
 
 #[cfg(feature = "mixture")]
 use jensen_conjugate::temper::Temper;
@@ -6,7 +6,7 @@ use jensen_math::simd::Simd;
 
 use crate::Error;
 
-/// An instruction set by name; the machine's best unless given.
+/// The instruction set of this name, or the machine's best.
 ///
 /// # Errors
 /// There is no such instruction set, or the machine lacks it.
@@ -18,7 +18,7 @@ pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
 /// Checks the name of an instruction set.
 ///
 /// # Errors
-/// A text for the user; so below.
+/// A message for the user.
 pub fn simd_name(text: &str) -> Result<String, String> {
     let parsed = text.parse::<Simd>();
     parsed

@@ -1,4 +1,4 @@
-//! Factor analysis of tables: a fit job of the factor models of `jensen-latent`.
+//! Factor analysis of tables: the fit job for the factor models of `jensen-latent`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::job::{
 };
 use crate::units::{Standardise, Units, shifted};
 
-/// The command, as the folder's marker has it.
+/// The command in the marker of a result folder.
 pub const FACTOR_ANALYSIS: &str = "factor-analysis";
 
 const LOADINGS: &str = "loadings.csv";
@@ -39,17 +39,17 @@ const COMPLETED: &str = "completed.csv";
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct AnalysisRequest {
-    /// The table; cells may be missing (may be left out with --resume)
+    /// The table; cells may be missing (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of factors
     #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Model"))]
     pub factors: Option<u64>,
-    /// Density of a cell, as for `jensen latent fit`; what is not given of its parameters is learnt [default: gaussian]
+    /// Density of a cell, as for `jensen latent fit`; parameters without a value are learnt [default: gaussian]
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "Model"))]
     pub likelihood: Option<String>,
-    /// Whether normal cells are seen as standardised columns, whose noise is a share of each column's variance: bounds,
-    /// loadings and cells are in the units of the data either way [default: on]
+    /// Whether to standardise the columns of normal cells, so that the noise is a share of each column's variance;
+    /// bounds, loadings and cells are always in the units of the data [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -62,7 +62,7 @@ pub struct AnalysisRequest {
     /// Bound to maximise, as for `jensen latent fit` [default: the likelihood's best with a dual]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
     pub bound: Option<String>,
-    /// Finished when an iteration gains less than this, in nats [default: 0.0001]
+    /// Gain of an iteration in nats below which the fit has converged [default: 0.0001]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
     /// Largest number of iterations [default: 10000]
@@ -88,7 +88,7 @@ impl AnalysisData {
     /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
-    /// It cannot be read, is empty, or a column holds words.
+    /// The table cannot be read or is empty, or a column holds words.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
@@ -96,7 +96,7 @@ impl AnalysisData {
     /// A table of numbers with missing cells.
     ///
     /// # Errors
-    /// It is empty, or a column holds words.
+    /// The table is empty, or a column holds words.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -127,7 +127,7 @@ pub struct AnalysisSummary {
     pub judgement: Judgement,
     /// The lower bound on log p(data | loadings) in nats, the sum over rows.
     pub bound: f64,
-    /// The bound less the loadings' penalty, which the iterations raise.
+    /// The bound minus the loadings' penalty, the objective of the iterations.
     pub objective: f64,
     /// The bound of the expectation: `exact`, `tilted`, ….
     pub expectation: String,
@@ -143,14 +143,14 @@ pub struct AnalysisSummary {
     pub missing: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Level of each column's linear predictor.
+    /// Intercept of each column's linear predictor.
     pub intercepts: Vec<f64>,
-    /// Variance of the noise of each column, of normal cells.
+    /// Noise variance of each column, for normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, a row per column of the table. Factors are rotated to the principal axes of
-    /// the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend
-    /// on units.
+    /// Loadings in the units of the data, a row per column of the table. Jensen rotates the factors to the principal
+    /// axes of the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not
+    /// depend on units.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,
@@ -162,7 +162,7 @@ pub struct AnalysisSummary {
     pub version: String,
 }
 
-/// A factor analysis, about to start.
+/// A factor analysis that is ready to run.
 pub struct AnalysisJob<'a> {
     request: &'a AnalysisRequest,
     data: &'a AnalysisData,
@@ -174,7 +174,7 @@ pub struct AnalysisJob<'a> {
 /// Fits factors to a table.
 ///
 /// # Errors
-/// A likelihood or bound that does not exist, cells outside its domain, and the errors of [`carry_out`].
+/// An unknown likelihood or bound, cells outside the likelihood's domain, and the errors of [`carry_out`].
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -332,7 +332,7 @@ impl AnalysisJob<'_> {
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
 
-    /// The variance of normal noise that was learnt, as a share of the columns' mean variance.
+    /// The learnt variance of normal noise, as a share of the columns' mean variance.
     fn variance(&self, fit: &FactorFit) -> Option<f64> {
         if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Joint draws at the rows of another table, as a table.
+//! Joint draws for the rows of another table, as a table.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ const RESPONSES: Purpose = Purpose::new("latent responses");
 /// Bytes of a number as text, and in memory.
 const CELL: usize = 20 + 2 * size_of::<f64>();
 
-/// Joint draws at rows of a table.
+/// Joint draws for rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// Linear predictors, offsets and effects of rows and groups unknown so far included: draw after draw, row after row, predictor
-    /// after predictor.
+    /// Linear predictors, ordered by draw, then row, then predictor. They include offsets, and the effects of rows and
+    /// groups that the fit has not seen.
     pub predictors: Vec<f64>,
     /// The likelihood of each draw.
     pub likelihoods: Vec<Likelihood>,
@@ -30,7 +30,7 @@ pub struct Drawn {
     pub rows: Rows,
 }
 
-/// Joint draws of the linear predictors of rows of a table, hyperparameters drawn with them. A draw is a function of the seed and
+/// Joint draws of hyperparameters and of the linear predictors of a table's rows. A draw depends only on the seed and
 /// its number.
 ///
 /// # Errors
@@ -103,8 +103,9 @@ pub fn draws_at(
     })
 }
 
-/// Draws of linear predictors as CSV, a line for each row of each draw: with the mean of the observation (the probabilities of
-/// the categories) and an observation drawn from it. `rows` are the rows' numbers in the table, from 0.
+/// Draws of linear predictors as CSV, with one line per row and draw. Each line also has the mean of the observation
+/// (the probabilities of the categories) and a simulated observation. `rows` are the row numbers in the table, counted
+/// from 0.
 pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> String {
     let (at, times) = (&draws.rows, model.likelihood().predictors());
     let mut text = "draw,row".to_owned();

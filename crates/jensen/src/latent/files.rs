@@ -17,11 +17,11 @@ pub(super) const COMMAND: &str = "latent";
 /// The copy of the table.
 pub(super) const DATA: &str = "data.table";
 
-/// A run as its folder keeps it.
+/// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatentRun {
-    /// The table's name; its ending tells the format.
+    /// The table's name. Its ending determines the format.
     pub data: String,
     /// Names of files in the prior and their copies in the folder.
     pub files: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub struct LatentData {
 }
 
 impl LatentData {
-    /// Reads a table's file, at most `most` bytes of a compressed one.
+    /// Reads the file of a table. `most` limits the decompressed bytes.
     ///
     /// # Errors
     /// It cannot be read.
@@ -58,7 +58,7 @@ impl LatentData {
         Ok(Table::parse(&self.bytes, &self.name)?)
     }
 
-    /// The table, and meanwhile the digest of its bytes.
+    /// The table and the digest of its bytes, computed in parallel.
     ///
     /// # Errors
     /// The bytes are not a table.
@@ -68,7 +68,7 @@ impl LatentData {
     }
 }
 
-/// Files that a prior names: from disk, or from the folder of a run, with a cache.
+/// The files that a prior names, read from disk or from the folder of a run, and cached.
 #[derive(Default)]
 pub struct PriorFiles {
     read: RefCell<BTreeMap<String, Vec<u8>>>,
@@ -120,7 +120,7 @@ impl Files for PriorFiles {
 pub struct LatentFolder {
     /// The folder.
     pub folder: RunDir,
-    /// The file of the request.
+    /// Contents of the request's file.
     pub run: LatentRun,
     /// The table.
     pub data: LatentData,
@@ -131,7 +131,7 @@ pub struct LatentFolder {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is not such a folder, or a file of it is missing or damaged.
+/// It is not such a folder, or one of its files is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;

@@ -1,4 +1,4 @@
-//! A table into a posterior.
+//! The fit job that turns a table into a posterior.
 
 use jensen_data::Table;
 use jensen_math::simd::Simd;
@@ -19,7 +19,7 @@ use crate::job::{
 /// The file of predictions for the fitted rows.
 const PREDICTIONS: &str = "predictions.csv";
 
-/// A fit of a latent Gaussian model, about to start.
+/// A fit of a latent Gaussian model that is ready to run.
 pub struct LatentJob<'a> {
     run: LatentRun,
     /// The table's file, if it has one.
@@ -33,7 +33,7 @@ pub struct LatentJob<'a> {
     build_seconds: f64,
 }
 
-/// Fits a latent Gaussian model to a table; `then` is handed the result.
+/// Fits a latent Gaussian model to a table and passes the result to `then`.
 ///
 /// # Errors
 /// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
@@ -62,8 +62,8 @@ pub fn fit_latent<T>(
     carry_out(job, around).map(then)
 }
 
-/// Fits a latent Gaussian model to a table in memory. There is no file to copy, so nothing is stored whatever `around`
-/// says, and only `then` receives the results.
+/// Fits a latent Gaussian model to a table in memory. A table in memory has no file to copy, so this stores nothing,
+/// whatever `around` requests, and passes the results only to `then`.
 ///
 /// # Errors
 /// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
@@ -99,7 +99,7 @@ pub fn fit_latent_in_memory<T>(
 }
 
 impl LatentJob<'_> {
-    /// Everything that evidence and summary are made from.
+    /// The inputs of the evidence and the summary.
     fn shown<'a>(&'a self, made: &'a Finished<Self>) -> Made<'a> {
         let (learnt, known) = &made.output;
         Made {

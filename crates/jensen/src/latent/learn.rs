@@ -1,4 +1,4 @@
-//! Fits of tables at given, learnt or integrated hyperparameters.
+//! Fits of tables with fixed, learnt or integrated hyperparameters.
 
 use jensen_latent::{
     Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Settings, Tightness,
@@ -15,11 +15,11 @@ use crate::Error;
 pub struct Learning {
     /// The settings of every fit.
     pub settings: Settings,
-    /// Whether to learn the free hyperparameters; otherwise they keep their starting values.
+    /// Whether to learn the free hyperparameters. Otherwise they keep their starting values.
     pub learn: bool,
-    /// Whether to integrate over them; otherwise they maximise the bound.
+    /// Whether to integrate over them. Otherwise they maximise the bound.
     pub integrate: bool,
-    /// Searches, the first from the starting values, the others from random points around them.
+    /// Number of searches. The first starts at the starting values, the others at random points around them.
     pub starts: u32,
     /// Seed of the starting values.
     pub seed: u64,
@@ -28,15 +28,15 @@ pub struct Learning {
 /// The posterior of the hyperparameters.
 #[derive(Clone, Debug)]
 pub struct Hyperposterior {
-    /// The logarithm of the integral of the bound over them, for responses as the model measures them.
+    /// Log of the integral of exp(bound) over the hyperparameters, for responses in the model's units.
     pub evidence: f64,
-    /// How far another rule has it.
+    /// Difference from the integral by another rule.
     pub error: f64,
-    /// The marginal of each free one, as the model measures it.
+    /// The marginal of each free hyperparameter, in the model's units.
     pub marginals: Vec<Marginal>,
 }
 
-/// A fitted model with its hyperparameters, as the model measures things.
+/// A fitted model with its hyperparameters, in the model's units.
 #[derive(Clone, Debug)]
 pub struct Learnt {
     /// The prior's free hyperparameters.
@@ -47,16 +47,16 @@ pub struct Learnt {
     pub fit: Fit,
     /// Fits at the points of the hyperparameters' posterior; a single one without integration.
     pub points: Vec<Point>,
-    /// That posterior, if it was integrated over.
+    /// The posterior of the hyperparameters, if they were integrated over.
     pub hyper: Option<Hyperposterior>,
-    /// The reason why it was not, if requested.
+    /// The reason why a requested integration failed.
     pub kept: Option<Kept>,
-    /// How tight its bound is; `None` if the expectation itself was maximised in closed form.
+    /// Tightness of the bound; `None` if the fit maximised the expectation itself in closed form.
     pub tightness: Option<Tightness>,
-    /// The shift of each free hyperparameter by the bound, in standard deviations of its posterior; empty if none is
-    /// learnt or the bound is exact.
+    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. Empty if none
+    /// is learnt or the bound is exact.
     pub misplaced: Vec<f64>,
-    /// A plain model beside it.
+    /// The comparison with a plain model.
     pub plain: Option<Comparison>,
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
@@ -68,7 +68,7 @@ pub struct Learnt {
     pub solver_seconds: f64,
 }
 
-/// Fits a model of a table, with its free hyperparameters learnt or fixed.
+/// Fits a model of a table and learns or fixes its free hyperparameters.
 ///
 /// # Errors
 /// The errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].

@@ -1,4 +1,4 @@
-//! Fields as figures: lines with bands, heat maps of grids, regions drawn by who borders on whom.
+//! Figures of fields: lines with bands, heat maps of grids, and regions drawn as a graph of neighbours.
 
 use jensen_latent::prior::{Graph, Index, Piece, Reader};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};

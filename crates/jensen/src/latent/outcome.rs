@@ -43,7 +43,7 @@ pub struct Bin {
     pub predicted: f64,
     /// Mean observation.
     pub observed: f64,
-    /// Standard error of the latter.
+    /// Standard error of the mean observation.
     pub error: f64,
 }
 

@@ -22,7 +22,7 @@ const MOST: usize = 10_000_000;
 /// The probability with which a right fit may be refused, shared between the two plain models.
 const CHANCE: f64 = 0.01;
 
-/// How a fit compares with a plain model.
+/// Comparison of a fit with a plain model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The plain model: `an intercept alone`, `least squares`, ….
@@ -35,20 +35,20 @@ pub struct Comparison {
     pub error: f64,
     /// Observations.
     pub observations: usize,
-    /// Columns that the fit's prior reads.
+    /// Number of columns that the prior of the fit uses.
     pub columns: usize,
 }
 
 impl Comparison {
-    /// Whether the fit predicts worse by more than chance, and by more than columns without an effect cost.
+    /// Whether the fit predicts worse by more than chance and by more than the cost of columns without an effect.
     ///
-    /// Two bounds on chance have to be passed. Under the right model, the ratio of another model's density of all
-    /// observations to its own has expectation 1, so it exceeds 1/p with probability at most p (Markov's inequality).
-    /// The sums of the predictive densities of the observations estimate both. The sum of differences has a standard
-    /// error, but it alone is too small if both models predict alike (Sivula, Magnusson, Matamoros and Vehtari 2020):
-    /// of 200 tables drawn from second-order walks it rejected 6. A column without an effect gains half a χ² with one
-    /// degree of freedom in the fit, and the correction for overfitting is one nat (Akaike 1974), so it costs at most
-    /// one nat.
+    /// The difference must exceed two bounds on chance. Under the right model, the ratio of another model's density of
+    /// all observations to its own has expectation 1, so it exceeds 1/p with probability at most p (Markov's
+    /// inequality). The sums of the predictive densities of the observations estimate both. The sum of differences has
+    /// a standard error, but it alone is too small if both models predict alike (Sivula, Magnusson, Matamoros and
+    /// Vehtari 2020): of 200 tables drawn from second-order walks it rejected 6. A column without an effect gains half
+    /// a χ² with one degree of freedom in the fit, and the correction for overfitting is one nat (Akaike 1974), so it
+    /// costs at most one nat.
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;

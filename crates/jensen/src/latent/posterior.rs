@@ -9,7 +9,7 @@ use crate::Error;
 /// A fit at one point of the hyperparameters, with its share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its share; all add up to 1.
+    /// Its share. The shares add up to 1.
     pub weight: f64,
     /// The likelihood with its parameters there.
     pub likelihood: Likelihood,
@@ -78,11 +78,11 @@ impl Known {
     }
 }
 
-/// The linear predictors of rows of another table, with offsets and effects of rows and groups not seen by the fit, and
-/// the observations of the rows.
+/// The linear predictors of rows of another table, with offsets and the effects of rows and groups that the fit has not
+/// seen, and the observations of the rows.
 ///
 /// # Errors
-/// The errors of [`jensen_latent::predict`], and a row outside of the prior.
+/// The errors of [`jensen_latent::predict`], and a row outside the domain of the prior.
 pub fn posterior_at(
     model: &TableModel,
     stored: &Stored,

@@ -1,4 +1,4 @@
-//! The page about a fit of a latent Gaussian model.
+//! The report of a fit of a latent Gaussian model.
 
 use jensen_latent::Likelihood;
 use jensen_latent::prior::Graph;
@@ -157,7 +157,7 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     })
 }
 
-/// Everything that the page is made from.
+/// The contents of the report.
 pub struct Page<'a> {
     /// The model.
     pub model: &'a TableModel,

@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A latent Gaussian model of a table, as the user names it.
+/// A latent Gaussian model of a table, in the user's words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatentSpec {
     /// The prior, as in `gp(rbf, lengthscale=2.7)`.
     pub prior: String,
-    /// The likelihood, as in `gaussian(variance=0.1)`; parameters that are not given start at their defaults and are learnt.
+    /// The likelihood, as in `gaussian(variance=0.1)`; parameters without a value start at their defaults and are
+    /// learnt.
     pub likelihood: String,
-    /// The bound; the likelihood's first where absent.
+    /// The bound. The default is the first bound of the likelihood.
     pub bound: Option<String>,
     /// The response column; the last by default.
     pub response: Option<String>,
@@ -23,7 +24,7 @@ pub struct LatentSpec {
     pub trials: Option<String>,
     /// The column that is added to the linear predictor.
     pub offset: Option<String>,
-    /// Whether responses and columns are used without centring and scaling.
+    /// Whether to use responses and columns without centring and scaling.
     #[serde(default)]
     pub unscaled: bool,
 }
@@ -119,8 +120,9 @@ impl Parsed {
     }
 }
 
-/// Reads a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`, and which of its parameters
-/// are free: those not given, and those with `~`. The number of categories of `multinomial` comes from the data.
+/// Reads a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`, and reports which
+/// of its parameters are free: those without a value and those with `~`. The number of categories of `multinomial`
+/// comes from the data.
 ///
 /// # Errors
 /// There is no such likelihood or parameter, or a value is not positive.

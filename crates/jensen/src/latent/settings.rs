@@ -41,7 +41,7 @@ pub struct LatentRequest {
         arg(long, value_name = "SPEC", required_unless_present = "resume")
     )]
     pub prior: Option<String>,
-    /// The column that is modelled [default: the last]
+    /// The response column [default: the last]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "COLUMN", help_heading = "Columns")
@@ -79,7 +79,7 @@ pub struct LatentRequest {
     /// integrate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "H", value_parser = ["integrate", "point"], conflicts_with = "fixed", help_heading = "Method"))]
     pub hyperparameters: Option<String>,
-    /// on or off: fit responses and columns in standard deviations from their means, and report in the table's units [default: on]
+    /// Whether to standardise responses and columns for the fit; results are always in the table's units [default: on]
     #[cfg_attr(feature = "clap", arg(long, value_name = "on|off", value_parser = ["on", "off"], help_heading = "Method"))]
     pub standardise: Option<String>,
     /// Starts of the hyperparameters' search, the first at the starting values [default: 1]
@@ -88,7 +88,8 @@ pub struct LatentRequest {
     /// Largest gap, or estimated improvement, of a finished fit in nats [default: 1e-6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
-    /// Gauss-Hermite nodes of expectations without a closed form [default: a rule with as many nodes as the spread needs]
+    /// Gauss-Hermite nodes of expectations without a closed form [default: a rule whose number of nodes depends on the
+    /// spread]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=128), help_heading = "Method"))]
     pub nodes: Option<u32>,
 
@@ -167,7 +168,7 @@ impl LatentRequest {
         }
     }
 
-    /// Settings that would be ignored are errors.
+    /// A setting without an effect is an error.
     ///
     /// # Errors
     /// There is one.

@@ -1,4 +1,4 @@
-//! A fit in its stored form.
+//! The stored form of a fit.
 
 use jensen_latent::{Likelihood, Warm};
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
@@ -9,8 +9,8 @@ use crate::Error;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "latent";
 
-/// The data needed to predict with a fit, besides its request and its table: points of the hyperparameters with the
-/// dual solutions.
+/// The part of a fit that predictions need besides its request and its table: the points of the hyperparameters
+/// with the dual solutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     /// Points of the hyperparameters' posterior.

@@ -3,7 +3,7 @@
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
 use jensen_latent::{Kept, Settings, Tightness};
-use jensen_run::Reason;
+use jensen_run::{Reason, Status};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::plain::Comparison;
@@ -21,7 +21,7 @@ pub struct Hyperparameter {
     pub name: String,
     /// Its value; the median if it was integrated over.
     pub value: f64,
-    /// Learnt; fixed or at its start where not.
+    /// Whether it was learnt. Otherwise it is fixed or at its starting value.
     pub learnt: bool,
     /// The mean of its posterior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct Hyperparameter {
 /// Wall-clock seconds of the parts of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatentSeconds {
-    /// Reading the data and making prior and design.
+    /// Reading the data and building the prior and the design.
     pub build: f64,
     /// The fit, hyperparameters included.
     pub fit: f64,
@@ -55,18 +55,18 @@ pub struct LatentSeconds {
 /// `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
-    /// The end of the run and the reasons against its result; `converged` where the gap, or the estimated improvement,
-    /// is below the tolerance, hyperparameters included where they were learnt.
+    /// The end of the run and the reasons not to trust its result. `converged` means that the gap or the estimated
+    /// improvement is below the tolerance, also for learnt hyperparameters.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// The lower bound on log p(y) at the hyperparameters' mode in nats, with all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// How much it could still rise at these hyperparameters, by the dual; `null` without a convex dual.
+    /// Upper bound on the remaining rise at these hyperparameters, from the dual; `null` without a convex dual.
     pub gap: Option<f64>,
     /// Seconds in the solver.
     pub solver_seconds: f64,
-    /// The bound again: it is computed without Monte Carlo error.
+    /// A second copy of the bound, which has no Monte-Carlo error.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
     /// The objective: `exact`, `tilted`, ….
@@ -93,23 +93,23 @@ pub struct LatentSummary {
     pub hyperparameters: Vec<Hyperparameter>,
     /// Posterior of covariates' effects, groups and fields of up to 1000 nodes; of linear predictors under a Gaussian process.
     pub parameters: Vec<ParameterSummary>,
-    /// Nats an observation by which the bound on `E[−log p]` lies above the expectation; `null` where that has a closed form
-    /// and was maximised itself.
+    /// Excess of the bound on `E[−log p]` over the expectation, in nats per observation; `null` if the expectation has
+    /// a closed form and was maximised itself.
     #[serde(default)]
     pub slack: Option<f64>,
-    /// Nats an observation by which that expectation is uncertain, by quadrature.
+    /// Quadrature error of that expectation, in nats per observation.
     #[serde(default)]
     pub slack_error: Option<f64>,
-    /// Ratio of the standard deviations of the linear predictors to those of the exact expectation: the median.
+    /// Median ratio of the standard deviations of the linear predictors to those under the exact expectation.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
-    /// The bound integrated over the hyperparameters, where they were.
+    /// The bound integrated over the hyperparameters, if they were integrated.
     #[serde(default)]
     pub evidence: Option<f64>,
-    /// How far another rule of integration has it.
+    /// Difference from the integral by another rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
-    /// A plain model beside the fit: nats per observation, each predicted from the others.
+    /// Comparison with a plain model, in nats per observation, each predicted from the others.
     #[serde(default)]
     pub plain: Option<Comparison>,
 }
@@ -118,7 +118,7 @@ fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Err
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
-/// Everything that a summary is made from.
+/// The inputs of a summary.
 pub struct Made<'a> {
     /// The model.
     pub model: &'a TableModel,
@@ -299,8 +299,19 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
         true => &fit.status,
         false => &learnt.status,
     };
+    let advice = match status {
+        Status::Stalled { .. } => Some(
+            "Give a walk fewer nodes (`step=`), leave out terms that can replace each other, or try another solver \
+             (--solver primal).",
+        ),
+        Status::Diverged { .. } => Some(
+            "Check the response for extreme values, or start the hyperparameters elsewhere (`name~value`).",
+        ),
+        _ => None,
+    };
     let mut evidence = Evidence {
         notes,
+        advice,
         ..Evidence::new(status.clone(), Work::UntilItConverges)
     };
     if !fit.bound.is_finite() {

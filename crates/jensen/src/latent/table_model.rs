@@ -23,7 +23,7 @@ const PROCESS: u64 = 32 << 20;
 /// hyperparameters, each without and with rows that share an input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
-/// Observations of rows of a table, if it has them, in the table's units.
+/// Observations of the rows of a table, in the table's units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// Offset of each linear predictor.
@@ -32,7 +32,7 @@ pub struct Rows {
     pub exposure: Vec<f64>,
     /// Trials of each row, 1 if the model has none.
     pub trials: Vec<f64>,
-    /// Responses where the table has them, NaN where not.
+    /// Responses, with NaN for missing ones.
     pub response: Vec<f64>,
 }
 
@@ -62,11 +62,11 @@ pub struct TableModel {
 }
 
 impl TableModel {
-    /// Reads the request and ties it to a table.
+    /// Reads the request and binds it to a table.
     ///
     /// # Errors
     /// The prior or the likelihood cannot be read, columns or files are missing, values are missing or outside the likelihood's
-    /// domain. Rows without a response are left out of the fit.
+    /// domain. Rows without a response are omitted of the fit.
     pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
         let parsed = read_likelihood(&request.likelihood)?;
@@ -197,7 +197,7 @@ impl TableModel {
         &self.assembled
     }
 
-    /// The data of the fitted rows, as the table has them.
+    /// The data of the fitted rows, in the table's units.
     pub fn observed(&self) -> &Rows {
         &self.observed
     }
@@ -207,7 +207,7 @@ impl TableModel {
         &self.measure
     }
 
-    /// The data, as the model measures them.
+    /// The data in the model's units.
     pub fn observations(&self) -> &Observations {
         &self.observations
     }
@@ -217,7 +217,7 @@ impl TableModel {
         &self.rows
     }
 
-    /// The only input, where linear predictors are functions of one column: its name and its values in the observed rows.
+    /// Name and observed values of the only input, if the linear predictors are functions of one column.
     pub fn only_input(&self) -> Option<(&str, &[f64])> {
         let (name, values) = self.inputs.first()?;
         let follows = |reader: &Reader| match reader {
@@ -253,12 +253,12 @@ impl TableModel {
         self.assembled.process_size() * self.likelihood.predictors()
     }
 
-    /// Bytes of a fit, including the process and the table: of the model, and of the fits at the points of the
-    /// hyperparameters' posterior, each with means and variances of latent variables and predictors and the inputs of
+    /// Bytes of a fit, including the process and the table. They cover the model and the fit at each point of the
+    /// hyperparameters' posterior, with the means and variances of latent variables and predictors and the inputs of
     /// the results.
     ///
     /// # Errors
-    /// The prior has no structure at its start.
+    /// The prior has no structure at its starting values.
     pub fn bytes(&self, learning: &Learning) -> Result<u64, Error> {
         let free = self.start().len() + self.free_likelihood().len();
         let learnt = learning.learn && free > 0;
@@ -313,7 +313,7 @@ impl TableModel {
             .collect()
     }
 
-    /// A likelihood of the model for responses as the table has them.
+    /// Converts a likelihood of the model to one for responses in the table's units.
     pub fn outside(&self, likelihood: Likelihood) -> Likelihood {
         let values = likelihood.values();
         let each = values.iter().enumerate();
@@ -323,12 +323,12 @@ impl TableModel {
         likelihood.with_values(&values)
     }
 
-    /// A bound, or a log density of all responses, for responses as the table has them.
+    /// Converts a bound, or a log density of all responses, to responses in the table's units.
     pub fn bound_outside(&self, bound: f64) -> f64 {
         bound - self.rows.len() as f64 * self.measure.scale.ln()
     }
 
-    /// The latent variables as the table's units have them, at a fit.
+    /// The latent variables of a fit, in the table's units.
     pub fn readout(&self) -> Readout {
         super::units::readout(&self.assembled, &self.measure, self.likelihood.predictors())
     }
@@ -341,7 +341,7 @@ impl TableModel {
     /// The model at hyperparameters θ of the prior and a likelihood.
     ///
     /// # Errors
-    /// θ is out of its range.
+    /// θ is outside its range.
     pub fn model(&self, theta: &[f64], likelihood: Likelihood) -> Result<LatentModel, Error> {
         Ok(LatentModel {
             prior: self.structure(theta)?,
@@ -352,11 +352,11 @@ impl TableModel {
         })
     }
 
-    /// The query of the posterior at θ for some rows of a table, and the effects of rows and groups not seen by the
-    /// fit.
+    /// The query of the posterior at θ for some rows of a table, and the effects of rows and groups that the fit has
+    /// not seen.
     ///
     /// # Errors
-    /// A column of the prior is missing, or a row lies outside of it.
+    /// A column of the prior is missing, or a row lies outside the domain of the prior.
     pub fn at(
         &self,
         theta: &[f64],
@@ -376,7 +376,7 @@ impl TableModel {
     /// The observations of some rows of a table; missing exposures and trials count as 1.
     ///
     /// # Errors
-    /// A column has no number in one of them.
+    /// A column lacks a number in one of these rows.
     pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<Rows, Error> {
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {
@@ -393,8 +393,8 @@ impl TableModel {
         })
     }
 
-    /// The prior covariance of the linear predictors of rows of a table with each other, where joint draws need it: under a
-    /// Gaussian process.
+    /// The prior covariance matrix of the linear predictors of a table's rows, under a Gaussian process. Joint draws
+    /// need it.
     ///
     /// # Errors
     /// As for [`at`](Self::at).

@@ -1,9 +1,8 @@
-//! How a model measures a table's response and columns, and the way back.
+//! Conversion between the units of a table's response and columns and the units of a model.
 //!
-//! Defaults are meant for responses with a standard deviation of 1 and columns likewise. So responses with a
-//! location-scale likelihood are fitted as (y − centre)/scale, and covariates in standard deviations from their means.
-//! Results are in the table's units, and a bound is that of the original responses, by the logarithm of the scale per
-//! row.
+//! The defaults suit responses and columns with a standard deviation of 1. Jensen therefore fits responses with a
+//! location-scale likelihood as (y − centre)/scale, and covariates in standard deviations from their means. Results
+//! are in the table's units. The logarithm of the scale, per row, converts a bound to that of the original responses.
 
 use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};

@@ -6,24 +6,24 @@ use jensen_data::{Adjacency, Cells, Symmetric, Table};
 use jensen_latent::prior::{Graph, Inputs, Source};
 use jensen_latent::{Dense, Sparse};
 
-/// Files that a prior names; the caller, who knows their location, reads them.
+/// The files that a prior names. The caller reads them, because it knows their location.
 pub trait Files {
     /// A graph of regions.
     ///
     /// # Errors
-    /// A message for the user.
+    /// The error is a message for the user.
     fn graph(&self, file: &str) -> Result<Adjacency, String>;
 
     /// A sparse symmetric matrix.
     ///
     /// # Errors
-    /// A message for the user.
+    /// The error is a message for the user.
     fn symmetric(&self, file: &str) -> Result<Symmetric, String>;
 
     /// A table, for masks.
     ///
     /// # Errors
-    /// A message for the user.
+    /// The error is a message for the user.
     fn table(&self, file: &str) -> Result<Table, String>;
 }
 

@@ -1,4 +1,4 @@
-//! Hidden Markov chains: rows in sequence, each made by a hidden state.
+//! Hidden Markov models: sequences of rows, each emitted by a hidden state.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::job::words;
 use crate::job::{Around, carry_out};
 use crate::units::{Standardise, Units};
 
-/// The command that such folders belong to.
+/// The command in the marker of a result folder.
 pub const HMM: &str = "hmm";
 
 /// Chains of hidden states.
@@ -30,7 +30,7 @@ pub const HMM: &str = "hmm";
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct ChainsRequest {
-    /// The table, a row per step (may be left out with --resume)
+    /// The table, with a row for each step (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of states, or a range such as 1..6 from which the bound chooses
@@ -45,7 +45,7 @@ pub struct ChainsRequest {
         )
     )]
     pub states: Option<Sizes>,
-    /// The column that tells sequences apart: steps of a sequence stand in their order; without it all rows are one sequence
+    /// The column that identifies sequences, whose steps are in order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "COLUMN", help_heading = "Model")
@@ -57,7 +57,8 @@ pub struct ChainsRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub emissions: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical: columns are then independent given the state
+    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
+    /// given the state
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -75,7 +76,8 @@ pub struct ChainsRequest {
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
     pub covariance: Option<Shape>,
-    /// Whether Gaussian emissions see standardised columns: results are in the units of the data either way [default: on]
+    /// Whether to standardise the columns of Gaussian emissions; results are always in the units of the data [default:
+    /// on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -88,7 +90,7 @@ pub struct ChainsRequest {
     /// Dirichlet parameter of the proportions of multinomial and categorical emissions [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
-    /// The settings of every model of points. Chains have neither minibatches nor held-out rows.
+    /// The settings of every model of points. Hidden Markov models have neither minibatches nor held-out rows.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
@@ -157,7 +159,7 @@ impl ChainsRequest {
     }
 }
 
-/// Rows of a table in their sequences.
+/// Rows of a table, grouped into sequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequences {
     /// The rows, sequence after sequence.
@@ -166,7 +168,7 @@ pub struct Sequences {
     pub lengths: Vec<usize>,
     /// The names of the sequences, from a column.
     pub names: Vec<String>,
-    /// The row of the table, from 0, that each row of the points is.
+    /// The table row, counted from 0, of each row of the points.
     pub rows: Vec<usize>,
 }
 
@@ -261,7 +263,7 @@ fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-/// Chains with this number of states and these lengths, over the training rows.
+/// Chains with the given number of states and these lengths, over the training rows.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
@@ -287,8 +289,7 @@ fn model<C: Components>(
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and the errors of
-/// [`carry_out`].
+/// An invalid setting, lengths that do not add up, rows that the states cannot emit, and the errors of [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -444,7 +445,7 @@ impl Data<'_> {
 /// The posterior of the states of sequences given the global parameters: marginals, step by step.
 ///
 /// # Errors
-/// Lengths that do not add up, rows that the states cannot emit, and globals of other chains.
+/// Lengths that do not add up, rows that the states cannot emit, and global parameters of another model.
 pub fn explain_chains(
     request: &ChainsRequest,
     globals: &Globals,
@@ -454,8 +455,8 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// As [`explain_chains`], with the most probable path of every sequence: the states of all steps, from 0, sequence after
-/// sequence.
+/// As [`explain_chains`], with the most probable path of each sequence: the states of all steps, counted from 0, one
+/// sequence after the other.
 ///
 /// # Errors
 /// As there.

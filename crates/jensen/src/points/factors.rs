@@ -19,7 +19,7 @@ use crate::units::Units;
 /// The error for missing values.
 const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
 
-/// The command that such folders belong to.
+/// The command in the marker of a result folder.
 pub const FACTORS: &str = "factors";
 
 /// The residual variance may exceed the given noise by this share of it …
@@ -49,8 +49,9 @@ fn doubt(
     })
 }
 
-/// Independent normal columns beside factors, each with its own mean and variance, which is at least that of the stated noise; the
-/// two parameters of a column cost half the logarithm of the number of points each (Schwarz 1978).
+/// Independent normal columns, the plain model of factors, each with its own mean and variance, which is at least that
+/// of the stated noise; the two parameters of a column cost half the logarithm of the number of points each (Schwarz
+/// 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
@@ -110,7 +111,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
 /// The probabilities that factors are on, for points without held-out entries.
 ///
 /// # Errors
-/// A setting that cannot be, and globals of other factors.
+/// An invalid setting, and global parameters of another model.
 pub fn explain_factors(
     request: &FactorsRequest,
     globals: &Globals,
@@ -126,7 +127,7 @@ pub fn explain_factors(
 /// Fits binary factors.
 ///
 /// # Errors
-/// A setting that cannot be, and the errors of [`carry_out`].
+/// An invalid setting, and the errors of [`carry_out`].
 pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,

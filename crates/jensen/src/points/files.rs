@@ -1,7 +1,7 @@
-//! Mixtures of points in files. Each file is a shard, whose rows another process evaluates.
+//! Mixtures of points in files. Each file is a shard, and another process evaluates its rows.
 //!
-//! Each shard answers a request ([`What`]) for its own rows, and the parts are added over a binary tree of shards, so
-//! the bits depend only on the files. The driver has a sample of the rows, for starts, and everything else.
+//! Each shard answers a request ([`What`]) for its own rows. The driver adds the parts over a binary tree of shards, so
+//! the bits depend only on the files. The driver does everything else, and keeps a sample of the rows for starts.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -50,7 +50,7 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The answers of shards, in their order, unless one has failed before.
+    /// The answers of the shards in order, unless a shard has failed before.
     fn ask(
         &self,
         what: What,
@@ -100,7 +100,7 @@ impl PointFiles {
         failed.get_or_insert(error);
     }
 
-    /// The results of `read` for every answer; a damaged answer is a failure.
+    /// The results of `read` for every answer. A damaged answer is an error.
     fn read<T>(
         &self,
         answers: Vec<Option<Vec<u8>>>,
@@ -149,7 +149,7 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Files as shards, in their order, evaluated by `steps` of a plan.
+    /// Files as shards in order, evaluated by `steps` of a plan.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
         let shards = files.iter().map(|path| Shard {
             path: path.clone(),
@@ -227,7 +227,7 @@ impl PointFiles {
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Σ T(x) of all rows, the sizes of their points, and these rows, in sequence.
+    /// Σ T(x) of all rows, the sizes of their points, and the sampled rows one after the other.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
@@ -284,12 +284,12 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Fits a mixture to the rows of files. Each file is a shard that `steps` of a plan evaluates. One file gives the fit
-/// of [`fit_mixture`](super::fit_mixture) but for rounding, and so do several without held-out rows, which each shard
-/// draws of its own.
+/// of [`fit_mixture`](super::fit_mixture) up to rounding. Several files do so without held-out rows, because each shard
+/// draws its held-out rows separately.
 ///
 /// # Errors
-/// As [`fit_mixture`](super::fit_mixture); files of different columns; a shard that does not answer, from whose last checkpoint the
-/// run can go on.
+/// The errors of [`fit_mixture`](super::fit_mixture), files with different columns, and a shard that does not answer.
+/// The run can then resume from its last checkpoint.
 pub fn fit_mixture_files(
     request: &MixtureRequest,
     files: &[PathBuf],

@@ -1,4 +1,4 @@
-//! The fit job that all models of points share.
+//! The fit job of all models of points.
 
 use jensen_conjugate::driver::DriverSettings;
 use jensen_conjugate::fit::{ModelFit, fit};
@@ -79,13 +79,13 @@ pub struct Described {
     pub parts: Parts,
     /// The name of a row of the table, such as `component`.
     pub rows: &'static str,
-    /// The table: the heads of its columns, and its rows.
+    /// The column heads and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
     /// The model's parts in the order of the rows.
     pub order: Vec<usize>,
     /// Pictures.
     pub pictures: Vec<Picture>,
-    /// The approximation as bytes, if it has more than its natural parameters.
+    /// The approximation as bytes, if it holds more than the natural parameters.
     pub approximation: Option<Vec<u8>>,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) points: &'a Points,
     /// The units of their columns.
     pub(super) units: &'a Units,
-    /// The plain model beside a model.
+    /// The plain model for the comparison with a model.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
     /// The source of the points, if they are elsewhere.
     pub(super) elsewhere: Option<&'a PointFiles>,
@@ -197,21 +197,21 @@ pub struct Made {
     pub described: Described,
     /// The reason to distrust the fit.
     pub doubt: Option<Reason>,
-    /// The plain model beside it.
+    /// The comparison with a plain model.
     pub baseline: Option<Baseline>,
-    /// The approximation as bytes, from which the fit is taken up again.
+    /// The stored form of the approximation, for later use of the fit.
     pub kept: Vec<u8>,
-    /// The index of the candidate, and the results of all of them, if there were several.
+    /// The index of this candidate, and the results of all candidates, if there are several.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
 
 impl<M: ConjugateModel, R> PointJob<'_, M, R> {
-    /// The model and the settings that all others only differ from in seed and size.
+    /// The model and the settings of the first candidate. Others differ only in seed and size.
     fn first(&self) -> &Candidate<'_, M> {
         &self.candidates[0]
     }
 
-    /// Largest number of iterations of a candidate: minibatches have no stopping rule but this.
+    /// Largest number of iterations of a candidate. Minibatches have no other stopping rule.
     fn each(&self) -> u64 {
         let planned = self.shared.planned(self.points.count());
         planned.unwrap_or(u64::MAX)

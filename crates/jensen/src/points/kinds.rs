@@ -12,7 +12,7 @@ use super::{Kind, Points};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// A column of a kind of its own, written `NAME=KIND`.
+/// A column with its kind, written `NAME=KIND`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ColumnKind {
@@ -221,7 +221,7 @@ impl Kinds {
             .collect()
     }
 
-    /// Kinds that some column is of, with its columns.
+    /// The kinds that occur, each with its columns.
     fn present(&self) -> impl Iterator<Item = (Kind, Vec<(usize, usize)>)> + '_ {
         let all = COLUMN_KINDS.iter();
         all.map(|(_, kind)| (*kind, self.positions(*kind)))

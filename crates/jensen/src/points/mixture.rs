@@ -19,7 +19,7 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The command that such folders belong to.
+/// The command in the marker of a result folder.
 pub const MIXTURE: &str = "mixture";
 
 /// A finished fit of points.
@@ -136,7 +136,7 @@ pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Ve
     }
 }
 
-/// The same of binary components.
+/// A binary component in numbers.
 pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) -> Component {
     Component::Bernoulli {
         probabilities: bernoullis.probabilities(lambda),
@@ -144,7 +144,7 @@ pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) ->
     }
 }
 
-/// The same of multinomial components.
+/// A multinomial component in numbers.
 pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f64) -> Component {
     Component::Multinomial {
         proportions: multinomials.proportions(lambda),

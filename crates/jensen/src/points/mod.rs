@@ -1,5 +1,5 @@
-//! Models of points, the rows of a table: mixtures of Gaussians, of binary vectors or of counts, factorial mixtures, and
-//! hidden Markov chains of rows in sequence.
+//! Models of points, the rows of a table: mixtures of Gaussians, of binary vectors or of counts, factorial mixtures,
+//! and hidden Markov models of sequences of rows.
 //!
 //! | file | subject |
 //! | --- | --- |

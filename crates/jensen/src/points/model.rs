@@ -1,4 +1,4 @@
-//! A fitted mixture, and the file that holds it.
+//! A fitted mixture and its file.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ const ALGORITHM: &str = "mixture";
 pub struct MixtureModel {
     /// The kind of components.
     pub kind: Kind,
-    /// Columns that are of another kind.
+    /// Columns of another kind than the rest.
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, ascending.
     pub levels: Vec<Vec<f64>>,
@@ -33,7 +33,7 @@ pub struct MixtureModel {
     pub components: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Natural parameters of q(β): of the weights, then component by component, of points in these units.
+    /// Natural parameters of q(β) for points in these units: first the weights, then one component after the other.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
@@ -95,8 +95,8 @@ impl MixtureModel {
     /// Predictions of points: responsibilities, and the log density of each point under the posterior predictive
     /// distribution of q, in nats.
     ///
-    /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), of the binary or multinomial
-    /// probabilities that q expects for others. Missing values are integrated out.
+    /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), and of the
+    /// expected binary or multinomial probabilities for other components. Jensen integrates out missing values.
     ///
     /// # Errors
     /// Points that the components cannot have, and natural parameters of another mixture.

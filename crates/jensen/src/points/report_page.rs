@@ -1,4 +1,4 @@
-//! The page about a fit of points.
+//! The report of a fit of points.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};

@@ -37,7 +37,7 @@ pub struct PointRequest {
     /// Forgetting rate of the step sizes, above 0.5 and at most 1, with --batch [default: 0.7]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub kappa: Option<f64>,
-    /// Converged when the bound changes by less than this share of itself in three iterations [default: 0.0000001]
+    /// Relative change of the bound below which three iterations have converged [default: 0.0000001]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
     /// Largest number of iterations of all starts together, without --batch [default: 1000 for each]
@@ -100,10 +100,10 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. The budget is not a part of them: a run may be resumed with a larger one.
+    /// The settings of the driver. They exclude the budget, because a resumed run may have a larger one.
     ///
     /// # Errors
-    /// An invalid setting, or one that would be ignored.
+    /// An invalid setting, or one without an effect.
     pub fn settings(&self) -> Result<DriverSettings, Error> {
         let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
         let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
@@ -168,8 +168,8 @@ impl PointRequest {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The number of starts with the temperature policy. The default starts are plain, which is cheaper, and the result
-    /// is then never below the plain fit.
+    /// The number of starts with the temperature policy. By default only the first start has it. The other starts are
+    /// cheaper, and they ensure that the bound is at least that of a fit without the policy.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }
@@ -217,7 +217,7 @@ impl PointRequest {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct MixtureRequest {
-    /// The table (may be left out with --resume)
+    /// The table (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of components, or a range such as 1..10 from which the bound chooses
@@ -238,8 +238,8 @@ pub struct MixtureRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub kind: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical: columns are then independent given the
-    /// component
+    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
+    /// given the component
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -257,7 +257,8 @@ pub struct MixtureRequest {
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
     pub covariance: Option<Shape>,
-    /// Whether Gaussian components see standardised columns: results are in the units of the data either way [default: on]
+    /// Whether to standardise the columns of Gaussian components; results are always in the units of the data [default:
+    /// on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -267,7 +268,7 @@ pub struct MixtureRequest {
     /// Dirichlet parameter of the weights [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
-    /// Weight of the prior mean of Gaussian components, which is that of the data, in points [default: 0.1]
+    /// Weight, in points, of the prior mean of Gaussian components, which is the mean of the data [default: 0.1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior_mean_weight: Option<f64>,
@@ -411,7 +412,7 @@ impl From<Shape> for Covariance {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct FactorsRequest {
-    /// The table (may be left out with --resume)
+    /// The table (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of factors
@@ -423,7 +424,7 @@ pub struct FactorsRequest {
     /// Prior variance of the factors' elements [default: the mean square of the data]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Model"))]
     pub factor_variance: Option<f64>,
-    /// Prior probability of a factor to be on [default: 0.3]
+    /// Prior probability that a factor is active [default: 0.3]
     #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Model"))]
     pub activation: Option<f64>,
     /// Draw the factors as pictures of this size

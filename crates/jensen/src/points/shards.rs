@@ -1,8 +1,8 @@
-//! A shard of a mixture: a table whose rows are evaluated by the process that reads it.
+//! A shard of a mixture: a table whose rows the process that reads it also evaluates.
 //!
-//! It is read twice: for the moments of its columns ([`What::Survey`]), which determine the prior, and for the
-//! statistics of its rows at the start ([`What::Begin`]). Its worker then keeps it. Its answers depend only on
-//! settings, file and share, and the driver adds them over a tree of shards.
+//! A worker reads it for the moments of its columns ([`What::Survey`]), which determine the prior, and again for the
+//! statistics of its rows at the start ([`What::Begin`]). The worker then keeps it in memory. The answers depend only
+//! on settings, file and share. The driver adds them over a tree of shards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::units::Units;
 /// A request to a shard.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// Its rows and columns, and whether components can be of them.
+    /// Its rows and columns, and whether the components support them.
     Survey = 0,
     /// Σ T(x), the sizes of its points, and the rows of its share.
     Begin = 1,
-    /// The local steps of its share.
+    /// Runs the local steps of its share.
     Step = 2,
     /// Its part of the bound at T = 1.
     Bound = 3,
@@ -62,7 +62,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// For points in the units and with the prior of rows with these moments.
+    /// The model of points in the units, and with the prior, that follow from these moments.
     pub fn of(
         request: &MixtureRequest,
         points: Points,
@@ -89,7 +89,7 @@ impl Rows {
         })
     }
 
-    /// The same with the prior correlations of these points, which whoever drives needs and shards do not.
+    /// Adds the prior correlations of these points, which only the driver needs.
     pub fn with_correlation(self, points: &Points) -> Self {
         match self {
             Self::Gaussian(rows) => {
@@ -109,8 +109,8 @@ pub struct PointShard {
     bytes: usize,
 }
 
-/// Answers a request of the driver to a shard. `kept` has the shard if it was read before, and stores it if it is read
-/// now. The same arguments give the same bits anywhere.
+/// Answers a request of the driver to a shard. `kept` holds the shard between calls. The same arguments give the same
+/// bits anywhere.
 ///
 /// # Errors
 /// The file cannot be read, differs from the driver's file, or has values that the components do not support.

@@ -1,4 +1,4 @@
-//! A number, or a range of numbers to choose from.
+//! A number of parts, or a range to choose from.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of components, or the numbers that the bound chooses from.
+/// A number of components, or the numbers among which the bound chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct Sizes {

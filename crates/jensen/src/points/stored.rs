@@ -19,7 +19,7 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// As safetensors bytes, for the model of this name.
+    /// The safetensors bytes for the model of this name.
     pub fn encode(&self, model: &str) -> Vec<u8> {
         let mut archive = Archive::new();
         archive.put("lambda", &self.lambda);

@@ -39,7 +39,7 @@ pub struct PointsSummary {
     pub points: u64,
     /// Points without content that were skipped.
     pub skipped: u64,
-    /// Points a second, counted again in every pass.
+    /// Points per second, counted in every pass.
     pub points_per_second: f64,
     /// Seconds by stage.
     pub seconds: PointsSeconds,
@@ -55,7 +55,7 @@ pub struct PointsSummary {
     /// The gain of one more iteration over all points, in nats; for minibatch fits, which have no stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// Starts and sizes that were tried, where there were several.
+    /// The starts and sizes that the run tried, if there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Vec<CandidateRow>>,
 }
@@ -69,8 +69,7 @@ pub struct CandidateRow {
     pub seed: u64,
     /// Its bound in nats.
     pub elbo: Option<f64>,
-    /// The score that compares models: the bound, for a mixture of K components plus the log of its K! equivalent
-    /// modes.
+    /// The score that compares models: the bound, plus log K! for the equivalent modes of a mixture of K components.
     pub evidence: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
@@ -81,8 +80,8 @@ pub struct CandidateRow {
 }
 
 impl PointsSummary {
-    /// Several fits as a table with a row per number of parts: that number, the best bound, the bound for comparisons,
-    /// starts within a nat of the best, and `kept` beside the chosen one.
+    /// Several fits as a table with one row per number of parts. The columns are the number, the best bound, the bound
+    /// for comparisons, the starts within a nat of the best, and `kept` for the chosen fit.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {

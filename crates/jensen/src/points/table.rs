@@ -27,7 +27,7 @@ pub struct Points {
     pub digest: String,
     /// The first value that is missing: its row, from 1, and its column.
     pub missing: Option<(usize, String)>,
-    /// The number of training rows if they are elsewhere, and these rows are a sample.
+    /// The total number of training rows, if these rows are only a sample of rows in shards.
     pub elsewhere: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Points {
         self.names.len()
     }
 
-    /// Number of rows to learn from.
+    /// Number of training rows.
     pub fn count(&self) -> usize {
         self.elsewhere
             .unwrap_or(self.train.len() / self.dim().max(1))
@@ -150,7 +150,7 @@ impl Points {
         })
     }
 
-    /// What full covariance matrices of all columns take, which are made before there is a job that states its need.
+    /// Memory of full covariance matrices of all columns, which Jensen builds before a job states its need.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
@@ -164,7 +164,7 @@ impl Points {
         }
     }
 
-    /// The columns of these names of a table, all rows to learn from.
+    /// The columns of these names, with every row as a training row.
     ///
     /// # Errors
     /// There is no such column, or it contains values other than numbers.
@@ -179,7 +179,7 @@ impl Points {
     /// Reads a table of numeric columns; cells may be missing.
     ///
     /// # Errors
-    /// It cannot be read, is empty, or has something else than a number somewhere.
+    /// The table cannot be read, is empty, or has a cell that is not a number.
     pub fn read(path: &Path, request: &PointRequest) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?, request)
     }
@@ -187,12 +187,12 @@ impl Points {
     /// The rows of a table of numeric columns; cells may be missing.
     ///
     /// # Errors
-    /// It is empty, or has an infinite number or something else than a number somewhere.
+    /// The table is empty, or has a cell that is infinite or not a number.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
         Self::of_shard(table, request, 0)
     }
 
-    /// The same for a shard of this number, which draws its held-out rows separately.
+    /// The rows of a table as the shard of this number, which draws its held-out rows separately.
     ///
     /// # Errors
     /// As [`of_table`](Self::of_table).

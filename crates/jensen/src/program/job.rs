@@ -1,4 +1,4 @@
-//! The fit job of a problem: a density's posterior, in a folder.
+//! The fit job of a problem, which stores the posterior in a folder.
 
 use jensen_data::{
     Artefact, Coordinates, DataSet, FitSummary, NETCDF, NetcdfAttributes, Roles, write_draws_csv,
@@ -15,7 +15,7 @@ use crate::regress::section;
 use crate::stan::Build;
 use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
 
-/// A fit of a problem, about to start.
+/// A fit of a problem that is ready to run.
 pub struct FitJob<'a, P, R> {
     /// The program to fit.
     pub problem: &'a P,
@@ -27,13 +27,13 @@ pub struct FitJob<'a, P, R> {
     pub inputs: Vec<(&'static str, &'a [u8])>,
     /// The budget of the run.
     pub budget: Budget,
-    /// Whether it can be gone on with. Without checkpoints it begins again instead.
+    /// Whether the run can resume. Without checkpoints it starts again.
     pub resumable: bool,
     /// The additional content of the report.
     pub about: About,
     /// The data, for readers of the draws.
     pub data: &'a DataSet,
-    /// Names of dimensions and labels along them, for the same.
+    /// Names of dimensions and labels along them, for readers of the draws.
     pub coordinates: Coordinates,
 }
 

@@ -1,4 +1,4 @@
-//! The settings of minibatches, and how they become a method.
+//! The settings of minibatches, and their conversion to a method.
 
 use jensen_blackbox::minibatches::{Judge, MinibatchSettings, SmisoSettings};
 use jensen_blackbox::records::{RecordEstimator, VarianceSettings};

@@ -1,4 +1,4 @@
-//! Stan programs from files: read, compiled as requested, fitted, and stored in a folder.
+//! Reads Stan programs from files, compiles and fits them as requested, and stores the results in a folder.
 //!
 //! Fits a program with its data as `jensen fit` does, while [`fit`](crate::fit) fits any problem in memory.
 //!
@@ -50,10 +50,10 @@ use crate::{
 /// Largest share of a time limit for choosing a centring.
 const PILOT: f64 = 0.25;
 
-/// The command that folders of fits belong to.
+/// The command in the marker of a result folder.
 pub const FIT: &str = "fit";
 
-/// A program compiled as a request says.
+/// A program compiled according to a request.
 pub struct Program {
     source: Source,
     data: DataSet,
@@ -94,10 +94,11 @@ macro_rules! with_model {
 }
 
 impl Program {
-    /// Compiles a program for a fit on this number of threads; `halt` interrupts the interpreter, now and for draws.
+    /// Compiles a program for a fit on the given number of threads. `halt` interrupts the interpreter during
+    /// compilation and during draws.
     ///
     /// # Errors
-    /// A setting that cannot be, found before anything is compiled; the program or its data are wrong.
+    /// An invalid setting, found before compilation, or an error in the program or its data.
     pub fn compile(
         source: Source,
         request: FitRequest,
@@ -107,7 +108,7 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// The same for records in shards, evaluated by the result of `steps` on the input that a shard needs.
+    /// Compiles a program for records in shards. `steps` turns the input of a shard into its evaluator.
     ///
     /// # Errors
     /// The errors of [`compile`](Self::compile), and missing counted records.
@@ -178,8 +179,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of an earlier fit, compiled with the given settings over the stored ones, to be continued or drawn
-    /// from.
+    /// The program of an earlier fit, compiled with the given settings over the stored ones, to resume the fit or draw
+    /// from it.
     ///
     /// # Errors
     /// The errors of [`compile`](Self::compile), and unreadable stored files.
@@ -303,7 +304,7 @@ impl Program {
     /// Digests of program and data, in checkpoints and approximations.
     ///
     /// # Errors
-    /// The stored centring is of another program.
+    /// The stored centring belongs to another program.
     pub fn subject(&self) -> Result<Subject, Error> {
         Ok(match (&self.model, self.recentring()) {
             (Lowered::Whole(model), Some(centring)) => model.centred(centring)?.subject(),
@@ -340,7 +341,7 @@ impl Program {
     /// The start at these values of parameters; other parameters start at the origin of the unconstrained scale.
     ///
     /// # Errors
-    /// A value is of no parameter, of another shape, or violates its constraint.
+    /// A value belongs to no parameter, has another shape, or violates its constraint.
     pub fn start_at(&self, values: &DataSet) -> Result<Init, Error> {
         with_model!(&self.model, |model| model.unconstrain_some(values)).map(Init::Point)
     }
@@ -348,7 +349,7 @@ impl Program {
     /// Fits, and writes results where `around` says.
     ///
     /// # Errors
-    /// As [`carry_out`]; [`Error::NoStart`] in the model's own words.
+    /// The errors of [`carry_out`], and [`Error::NoStart`] with the model's reason.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
@@ -362,8 +363,8 @@ impl Program {
         }
     }
 
-    /// A fit of all data at once: with recentred groups if a first fit favours it, and with the original groups if
-    /// refined draws of the former do not mix, because a mean field may be far from the posterior.
+    /// A fit of all data at once. It recentres groups if a first fit favours that. If the refined draws then do not
+    /// mix, it returns to the original groups, because a mean field may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -481,7 +482,7 @@ impl Program {
         }
     }
 
-    /// A fit job of the problem that this program is fitted as.
+    /// The fit job of the problem that represents this program.
     fn carry_out<'a, P: Problem>(
         &'a self,
         problem: &'a P,

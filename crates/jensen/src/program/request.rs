@@ -79,7 +79,7 @@ pub enum OptimizerName {
     Rmsprop,
 }
 
-/// When an approximation is refined.
+/// When to refine an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -114,7 +114,7 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// Settings of the fit of a program; absent settings have defaults. Settings that the method would ignore are rejected.
+/// Settings of the fit of a program; absent settings have defaults. A setting that the method ignores is an error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -126,10 +126,11 @@ pub struct FitRequest {
     )]
     pub method: Option<MethodName>,
     /// auto, meanfield, fullrank, sparse, conditional (conditionally structured Gaussian), lowrank=R, mixture=K (K
-    /// Gaussians, up to 128 dimensions; K = 8 if omitted) or flow=L (L affine coupling layers on the best Gaussian; L = 6 if
-    /// omitted). auto starts with meanfield. If its k̂ is too large, fullrank follows, or from 100 dimensions on conditional
-    /// or sparse if they suit the model, or lowrank beyond 400. From 500 dimensions on auto starts with conditional if it
-    /// suits the model. If starts find several distinct modes, a mixture follows in up to 64 dimensions [default: auto]
+    /// Gaussians, up to 128 dimensions; K = 8 if omitted) or flow=L (L affine coupling layers on the best Gaussian; L =
+    /// 6 if omitted). auto starts with meanfield. If its k̂ is too large, fullrank follows. With at least 100
+    /// dimensions, conditional or sparse follows if it suits the model, and lowrank beyond 400 dimensions otherwise.
+    /// With at least 500 dimensions, auto starts with conditional if it suits the model. If starts find several
+    /// distinct modes, a mixture follows in up to 64 dimensions [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
     /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method and
@@ -202,8 +203,8 @@ pub struct FitRequest {
     /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tol: Option<f64>,
-    /// Start at 0, at random, or at FILE.json: an object with values of parameters (the others start at 0), or a list with
-    /// an unconstrained point [default: 0]
+    /// Start at 0, at a random point, or at the point in FILE.json: an object with parameter values (other parameters
+    /// start at 0), or a list with an unconstrained point [default: 0]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "0|random|FILE", help_heading = "Method")
@@ -276,7 +277,7 @@ impl FitRequest {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method that the flags ask for.
+    /// The method that the flags request.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
             // Minibatches are a method of their own; the rest of the settings is as for stochastic gradients.
@@ -316,7 +317,7 @@ impl FitRequest {
     /// The method, family and refinement, starting at `init`.
     ///
     /// # Errors
-    /// An invalid setting, or one that would be ignored.
+    /// An invalid setting, or one without an effect.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -384,7 +385,7 @@ impl FitRequest {
         }
     }
 
-    /// The options of a fit that starts at `init`, on this number of threads.
+    /// The options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -443,7 +444,7 @@ impl FitRequest {
         })
     }
 
-    /// Numbers outside of a setting's range; the command line has parsed its own.
+    /// Rejects numbers outside a setting's range. The command line has already checked its own numbers.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(
@@ -477,7 +478,7 @@ impl FitRequest {
         Ok(())
     }
 
-    /// Flags that the method would ignore are errors.
+    /// A flag that the method ignores is an error.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(

@@ -24,7 +24,7 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
     }
 }
 
-/// Everything that a model is made from.
+/// The inputs of a model.
 pub struct Source {
     /// The program's name in messages.
     pub model: String,
@@ -46,7 +46,7 @@ impl Source {
     /// 2.33 are translated to today's syntax.
     ///
     /// # Errors
-    /// A file cannot be read, or is not what its path says.
+    /// A file cannot be read, or does not have the format of its name.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],
@@ -81,10 +81,10 @@ impl Source {
         })
     }
 
-    /// The same, with a file of dimensions and labels.
+    /// Adds a file of dimensions and labels.
     ///
     /// # Errors
-    /// The file cannot be read, or says something else.
+    /// The file cannot be read or has another format.
     pub fn with_coordinates(self, file: Option<&Path>) -> Result<Self, Error> {
         let Some(file) = file else { return Ok(self) };
         let coordinates = Coordinates::from_json(&read_bytes(file)?, &file.display().to_string())?;
@@ -94,7 +94,7 @@ impl Source {
         })
     }
 
-    /// The same program, which is in the syntax before Stan 2.33, written in today's.
+    /// The same program, translated from the syntax before Stan 2.33 to today's.
     #[must_use]
     pub fn modernised(self) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Source {
         }
     }
 
-    /// The values of the data; none without data.
+    /// The values of the data, empty without data.
     ///
     /// # Errors
     /// If the data do not follow their format.
@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// Included files, from folders or from a stored run; all requested files are remembered.
+/// Included files, from folders or from a stored run. It remembers all requested files.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
@@ -176,7 +176,7 @@ impl Includes {
         }
     }
 
-    /// The same for files in the syntax before Stan 2.33, which are translated when they are read.
+    /// Translates included files in the syntax before Stan 2.33, if `old`.
     #[must_use]
     pub fn in_old_syntax(self, old: bool) -> Self {
         Self { old, ..self }
@@ -186,7 +186,7 @@ impl Includes {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The files found so far.
+    /// The files that it has found.
     pub fn found(&self) -> BTreeMap<String, String> {
         self.known().clone()
     }

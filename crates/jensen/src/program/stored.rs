@@ -13,7 +13,7 @@ use super::source::{Includes, MODEL, REGRESSION, Source, data_file};
 use crate::job::folder;
 use crate::{Centring, Error};
 
-/// A run as its folder keeps it.
+/// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stored {
@@ -27,8 +27,8 @@ pub struct Stored {
     pub flags: FitRequest,
     /// The start of the run.
     pub init: Init,
-    /// How the groups of the program are parametrised; null until that is chosen. Runs of earlier versions took all as the
-    /// program has them.
+    /// The parametrisation of the program's groups; null until it is chosen. Runs of earlier versions kept the
+    /// program's form.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
     /// The argument of `--coords`.

@@ -12,37 +12,39 @@ use crate::job::words;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct TrustRequest {
-    /// Algorithm 1 of the paper as printed, from the initial point, without starts: with --method trust alone
+    /// Algorithm 1 of the paper as printed, from the initial point, without several starts; only with --method trust
     #[cfg_attr(
         feature = "clap",
         arg(id = "trust_paper", long = "trust-paper", help_heading = "TrustVI")
     )]
     pub paper: bool,
-    /// η: the share of the promised improvement that a step must show, above 0 and at most 0.5 [default: 0.3]
+    /// η: the share of the predicted improvement that a step must achieve, above 0 and at most 0.5 [default: 0.3]
     #[cfg_attr(feature = "clap", arg(id = "trust_eta", long = "trust-eta", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub eta: Option<f64>,
     /// γ: the factor by which the region grows and shrinks, above 1 [default: 2]
     #[cfg_attr(feature = "clap", arg(id = "trust_gamma", long = "trust-gamma", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub gamma: Option<f64>,
-    /// λ: a step that promises less than λδ²/η nats in a region of radius δ is refused unseen [default: 1e-10]
+    /// λ: Jensen rejects a step unevaluated if its predicted improvement is below λδ²/η nats in a region of radius δ
+    /// [default: 1e-10]
     #[cfg_attr(feature = "clap", arg(id = "trust_lambda", long = "trust-lambda", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub lambda: Option<f64>,
-    /// α: the weight of the radius in the potential L − αδ², above λ/(1 − γ⁻²); the larger, the fewer draws assess a
-    /// step [default: 0.5]
+    /// α: the weight of the radius in the potential L − αδ², above λ/(1 − γ⁻²); with a larger value, fewer draws assess
+    /// a step [default: 0.5]
     #[cfg_attr(feature = "clap", arg(id = "trust_alpha", long = "trust-alpha", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub alpha: Option<f64>,
-    /// ν₁: of the draws that Inequality 13 asks for, below 1 − η; the larger, the fewer [default: 0.2]
+    /// ν₁: a constant of Inequality 13, below 1 − η; with a larger value, the inequality requires fewer draws [default:
+    /// 0.2]
     #[cfg_attr(feature = "clap", arg(id = "trust_nu1", long = "trust-nu1", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub nu1: Option<f64>,
-    /// ν₂: the share of the true gradient's norm that a good one has at least, below 1; sizes the region in which
-    /// Inequality 13 counts [default: 0.5]
+    /// ν₂: the smallest norm of a good gradient, as a share of the true gradient's norm, below 1; affects the radius up
+    /// to which Inequality 13 applies [default: 0.5]
     #[cfg_attr(feature = "clap", arg(id = "trust_nu2", long = "trust-nu2", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub nu2: Option<f64>,
-    /// ν₃: the accuracy of a good gradient's direction, below 1 − η − ν₁; sizes the same region [default: 0.2]
+    /// ν₃: the accuracy of a good gradient's direction, below 1 − η − ν₁; affects the same radius [default: 0.2]
     #[cfg_attr(feature = "clap", arg(id = "trust_nu3", long = "trust-nu3", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub nu3: Option<f64>,
-    /// ζ₀: the probability of a good gradient, between 0.5 and 1; bounds ζ₁ alone, as gradients are sized by the jackknife
-    /// [default: 0.9]
+    /// ζ₀: the probability of a good gradient, between 0.5 and 1; only bounds ζ₁, because a jackknife determines the
+    /// draws of gradients [default: 0.9]
     #[cfg_attr(feature = "clap", arg(id = "trust_zeta0", long = "trust-zeta0", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub zeta0: Option<f64>,
     /// ζ₁: the probability of accepting a good step, between 1/(2ζ₀) and 1 [default: 0.8]
@@ -51,7 +53,7 @@ pub struct TrustRequest {
     /// κ_H: the largest curvature of a model whose Hessian is explicit, in the metric of the region [default: 1e16]
     #[cfg_attr(feature = "clap", arg(id = "trust_kappa_h", long = "trust-kappa-h", value_name = "X", value_parser = words::not_negative, help_heading = "TrustVI"))]
     pub kappa_h: Option<f64>,
-    /// δ⁻: the largest radius at which Inequality 13 counts [default: any]
+    /// δ⁻: the largest radius at which Inequality 13 applies [default: any]
     #[cfg_attr(feature = "clap", arg(id = "trust_delta_minus", long = "trust-delta-minus", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub delta_minus: Option<f64>,
     /// δ_max: the largest radius, in standard deviations of the approximation [default: 1e6]
@@ -68,10 +70,10 @@ impl TrustRequest {
         *self != Self::default()
     }
 
-    /// These parameters over the usual ones.
+    /// The defaults, overridden by these parameters.
     ///
     /// # Errors
-    /// A parameter outside its range of Table 1, where ranges depend on other parameters.
+    /// A parameter outside its range in Table 1. Some ranges depend on other parameters.
     pub fn over(&self, usual: TrustSettings) -> Result<TrustSettings, Error> {
         let settings = TrustSettings {
             eta: self.eta.unwrap_or(usual.eta),

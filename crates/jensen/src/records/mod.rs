@@ -1,8 +1,8 @@
-//! Records with data that are read one block at a time.
+//! Records whose data are read one block at a time.
 //!
-//! A program of exchangeable records needs only the data of the present records. [`RecordBlocks`] lowers it for a block
-//! when one of the block's records is requested, and keeps the last two blocks; the records of the starts stay in
-//! memory. A record is numbered by its block: a caller that visits the records in order, or through
+//! A program over exchangeable records needs only the data of the current records. [`RecordBlocks`] lowers it for a
+//! block when one of the block's records is requested, and keeps the last two blocks; the records of the starts stay in
+//! memory. Record numbers follow the blocks, so a caller that visits the records in order, or through
 //! [`Batches`](jensen_blackbox::records::Batches) of blocks, reads every block once.
 //!
 //! | file | subject |
@@ -44,7 +44,7 @@ pub trait RecordSource: Send + Sync {
     /// The first record of each block, and their number at the end.
     fn edges(&self) -> &[u32];
 
-    /// The values of the `rows` first records of a block, or of all of them.
+    /// The values of the first `rows` records of a block, or of all its records.
     ///
     /// # Errors
     /// They cannot be read.
@@ -96,7 +96,7 @@ struct Held {
     graph: Arc<RecordGraph>,
 }
 
-/// Scratch memory of [`RecordBlocks`], of the block that was evaluated last.
+/// Scratch memory of [`RecordBlocks`], for the block evaluated last.
 #[derive(Default)]
 pub struct BlockWorkspace {
     prior: RecordWorkspace,
@@ -190,7 +190,7 @@ impl RecordBlocks {
         })
     }
 
-    /// Records that a block begins with, for the whole block of `None`, lowered.
+    /// The first records of a block, or the whole block for `None`, lowered to a graph.
     fn lowered(&self, block: usize, rows: DataSet, numbers: &[f64]) -> Result<RecordGraph, Error> {
         let bind = |rows: DataSet| {
             let data = joined(&self.shared, rows, &self.count);
@@ -268,8 +268,8 @@ impl RecordBlocks {
             .clone()
     }
 
-    /// Calls with the graph and the own numbers of the records of each block that a batch has in sequence; `false`
-    /// where data cannot be had.
+    /// Calls the closure for each run of records from one block in a batch, with the graph and the numbers of the
+    /// records within the block. `false` if data cannot be read.
     fn each(
         &self,
         ws: &mut BlockWorkspace,

@@ -1,9 +1,9 @@
-//! Records in shards: each is a file whose rows are evaluated elsewhere, and all of them are one density.
+//! Records in shards. Each shard is a file whose rows another process evaluates, and all shards form one density.
 //!
-//! A shard is one Parquet file, cut into as many blocks as every other shard. The records of all shards are numbered by
-//! their block, and within it shard after shard: a minibatch is drawn from one block of all shards. Each shard
-//! evaluates its own records ([`record_step`], a function of program, file, point and share), and the parts are added
-//! up over one binary tree of shards, so that bits depend only on the files. Whoever drives owns everything else.
+//! A shard is one Parquet file. All shards have the same number of blocks. The records of all shards are numbered by
+//! their block, and within a block by shard, so a minibatch comes from the same block of all shards. Each shard
+//! evaluates its own records ([`record_step`], a function of program, file, point and share). The driver adds the parts
+//! over one binary tree of shards, so the bits depend only on the files. The driver owns everything else.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ use crate::job::words;
 use crate::program::{Includes, Source};
 use crate::stan::Build;
 
-/// A program without its records: the input of a shard beside its file.
+/// A program without its records, which a shard needs besides its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
     /// The program's name in messages, its text, and its includes by their names.
@@ -65,7 +65,7 @@ impl ShardProgram {
     /// The records of a shard, identified by their digest in the driver.
     ///
     /// # Errors
-    /// The file cannot be read, or is another one than the driver's.
+    /// The file cannot be read or differs from the driver's file.
     pub fn open(&self, shard: &Path, digest: &str) -> Result<BlockModel, Error> {
         let includes = Includes::of_texts(self.includes.clone());
         let build = Build {
@@ -96,7 +96,7 @@ pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
 /// The processes that evaluate the parts of shards.
 pub trait RecordSteps: Send + Sync {
-    /// The results of every shard with a share, in their order; each evaluates the same function on its share.
+    /// The results of every shard with a share, in order. Each shard evaluates the same function on its share.
     ///
     /// # Errors
     /// A shard did not answer.
@@ -165,7 +165,7 @@ impl RecordShards {
         shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
     }
 
-    /// The share of each shard that has one: runs of records, by the shard's own numbers.
+    /// The share of each shard that has one, as runs of records in the shard's numbering.
     fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         let mut cell = 0;
@@ -285,7 +285,7 @@ impl RecordShards {
 /// The work of a shard on a share of its records. The same arguments give the same bits anywhere.
 ///
 /// # Errors
-/// The bytes are damaged, or the records cannot be had.
+/// The bytes are damaged, or the records cannot be read.
 pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
     let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
     let mut read = Reader::new(ask);

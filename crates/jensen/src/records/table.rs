@@ -23,8 +23,8 @@ const LOCATIONS: usize = 4;
 
 /// The rows of Parquet files as records.
 ///
-/// Row groups are cut into stretches of at most a quarter of a block, and blocks deal them out in turn: block b of B has the
-/// stretches b, b + B, b + 2B, … Blocks depend on the files alone.
+/// Row groups are cut into stretches of at most a quarter of a block. Block b of B consists of the stretches b, b + B,
+/// b + 2B, … Blocks depend on the files alone.
 #[cfg(feature = "parquet")]
 pub struct RecordTable {
     files: RowFiles,
@@ -42,11 +42,11 @@ impl RecordTable {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
 
-    /// Opens files, and those of folders, for these variables, in this number of blocks or in blocks of about this
-    /// number of bytes.
+    /// Opens files, including those in folders, for these variables, with the given number of blocks or with blocks of
+    /// about the given size in bytes.
     ///
     /// # Errors
-    /// They cannot be read, have different columns, lack one, or have too many rows to count.
+    /// The files cannot be read, have different columns, lack a column, or have too many rows.
     pub fn open(
         paths: &[PathBuf],
         data: &[RecordData],
@@ -163,7 +163,7 @@ impl RecordSource for RecordTable {
     }
 }
 
-/// The rows of Parquet files, which this build does not read.
+/// A stand-in for the rows of Parquet files in a build that cannot read them.
 #[cfg(not(feature = "parquet"))]
 pub enum RecordTable {}
 

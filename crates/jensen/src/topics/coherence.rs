@@ -1,4 +1,4 @@
-//! Do a topic's top words occur together?
+//! Coherence: how often a topic's top words occur together.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
@@ -10,18 +10,19 @@ const TASK: usize = 2048;
 /// Largest number of compared words of a topic: they are the bits of a mask.
 const WORDS: usize = 64;
 
-/// How well a topic's top words go together in a corpus, by the documents that hold them: means over all pairs of
-/// words. `None` if no pair could be judged.
+/// Coherence of a topic's top words: means over all pairs of words of how often they share documents of a corpus.
+/// `None` if no pair of words occurs in the corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
     /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), from −1 (never together) over 0
     /// (independent) to 1 (always together); p is the share of documents. Bouma (2009); Lau, Newman and Baldwin (2014).
     pub npmi: Option<f64>,
     /// UMass: log((D(a,b) + 1) / D(b)) with b the more probable word of the topic and D the number of documents; at
-    /// most about 0. Mimno et al. (2011), who print the sum over pairs where this is the mean.
+    /// most about 0. Mimno et al. (2011) report the sum over pairs; this is the mean.
     pub umass: Option<f64>,
-    /// C_V with documents for windows, from 0 to 1: the mean cosine between the NPMI of a word with all of the topic's words and the sum of
-    /// those over words. Röder, Both and Hinneburg (2015), who slide windows of 110 words, which a corpus of counts does not have.
+    /// C_V with documents as windows, from 0 to 1: the mean cosine between a word's vector of NPMI with all words of
+    /// the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which
+    /// word counts do not provide.
     #[serde(default)]
     pub cv: Option<f64>,
 }

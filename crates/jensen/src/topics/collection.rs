@@ -7,7 +7,7 @@ use jensen_data::corpus::{BLOCK, Corpus, Split, Tokeniser};
 
 use super::CorpusDocuments;
 
-/// Documents to learn from, documents to score by, and the words that they are made of.
+/// Training documents, held-out documents, and the vocabulary.
 pub struct Collection<'a> {
     /// To learn from.
     pub(super) train: Box<dyn Documents + 'a>,
@@ -42,7 +42,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Documents in memory, without held-out ones. The words are the numbers of the terms. Fits equal fits of the same
+    /// Documents in memory, without held-out ones. The words are the term numbers. Fits equal fits of the same
     /// documents in a file, bit for bit.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());

@@ -10,13 +10,13 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// How a corpus is built; absent settings have defaults.
+/// The settings of a corpus. Absent settings have defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {
     /// Files and folders of text or bags of words.
     pub inputs: Vec<PathBuf>,
-    /// Format of the inputs; by their names unless given.
+    /// Format of the inputs. By default their names determine it.
     pub format: Option<Format>,
     /// Field of a JSON line, or column of a Parquet file, with the text.
     pub field: Option<String>,
@@ -38,9 +38,9 @@ pub struct CorpusRequest {
     pub min_length: Option<usize>,
     /// Largest number of letters of a word.
     pub max_length: Option<usize>,
-    /// Characters that belong to words beside letters.
+    /// Characters other than letters that belong to words.
     pub keep: Vec<Extra>,
-    /// The alternative definition of a word.
+    /// An alternative definition of a word.
     pub pattern: Option<Pattern>,
     /// Share of the documents to hold out.
     pub heldout: Option<f64>,
@@ -56,11 +56,11 @@ fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D:
 }
 
 impl CorpusRequest {
-    /// Field with the text unless said otherwise.
+    /// Default field with the text.
     pub const FIELD: &str = "text";
-    /// Fewest and most letters of a word unless said otherwise.
+    /// Default smallest and largest number of letters of a word.
     pub const LENGTHS: [usize; 2] = [2, 30];
-    /// Share of the documents held out unless said otherwise.
+    /// Default share of held-out documents.
     pub const HELDOUT: f64 = 0.01;
 
     fn lengths(&self) -> [usize; 2] {
@@ -71,7 +71,7 @@ impl CorpusRequest {
         ]
     }
 
-    /// Refuses lengths that no word has.
+    /// Refuses word lengths that exclude all words.
     ///
     /// # Errors
     /// [`Error::Setting`].
@@ -108,7 +108,7 @@ impl CorpusRequest {
     /// The settings of the build from the inputs.
     ///
     /// # Errors
-    /// As [`check`](Self::check), and when the file of stop words cannot be read.
+    /// The errors of [`check`](Self::check), and an unreadable file of stop words.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
         self.check()?;
         let [min_length, max_length] = self.lengths();

@@ -23,7 +23,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes of a run on these training documents.
+    /// The counts of a run on these training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
             documents: documents.len() as f64,
@@ -82,7 +82,7 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// For a run of these sizes.
+    /// The collector for a run of these sizes.
     pub fn new(sizes: Sizes) -> Self {
         Self {
             sizes,
@@ -92,7 +92,7 @@ impl TopicsCourse {
         }
     }
 
-    /// Documents per second during pure training.
+    /// Documents per second, excluding scoring.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
         // Batches that end a pass may be short; over a pass the mean size is exact.

@@ -35,7 +35,7 @@ const ERRORS: f64 = 2.0;
 /// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
 
-/// A fit of topics, about to start.
+/// A fit of topics that is ready to run.
 pub struct TopicsJob<'a> {
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -55,16 +55,17 @@ pub struct TopicsMade {
     pub model: TopicModel,
     /// The topics in numbers.
     pub rows: Vec<TopicRow>,
-    /// One topic for all words, beside them.
+    /// The comparison with one topic for all words.
     pub baseline: Option<Baseline>,
     /// Seconds that the bound, scores and coherence took.
     pub evaluate_seconds: f64,
 }
 
-/// Learns topics from a collection, from `start` where they are given. `open_seconds` is the time for opening it.
+/// Learns topics from a collection, starting from `start` if given. `open_seconds` is the time that it took to open
+/// the collection.
 ///
 /// # Errors
-/// A setting that cannot be, more topics than tokens, and the errors of [`carry_out`].
+/// An invalid setting, more topics than tokens, and the errors of [`carry_out`].
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -75,7 +76,7 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// As [`fit_topics`], with local steps by `shards` if there are any, to the same bits.
+/// As [`fit_topics`], with the same bits. `shards`, if any, run the local steps.
 ///
 /// # Errors
 /// The errors of [`fit_topics`], and shards that do not answer; a run with a checkpoint can be resumed.

@@ -1,4 +1,4 @@
-//! The map of topics: which of them use the same words, and the words that set each apart.
+//! The map of topics. It shows which topics share words, and the words that distinguish each topic.
 
 use jensen_math::dense::eigen_symmetric;
 use jensen_report::{MappedTopic, TopicMap, TopicWord};

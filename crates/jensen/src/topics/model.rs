@@ -1,4 +1,4 @@
-//! Topics with their words, and the file that holds them.
+//! Topics with their words, and their file.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "topics";
 
-/// Topics, with the words and settings that new documents need.
+/// Topics, with the words and settings for inference on new documents.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
@@ -21,10 +21,10 @@ pub struct TopicModel {
     pub tokeniser: Tokeniser,
 }
 
-/// Bytes are not a topic model.
+/// The error that bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TopicModelError {
-    /// The bytes are not a complete, unchanged file of this program.
+    /// The bytes are not a complete and unchanged file written by Jensen.
     Bytes(CheckpointError),
     /// They contain something else.
     Content(ArchiveError),

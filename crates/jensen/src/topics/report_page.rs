@@ -1,4 +1,4 @@
-//! The page about a fit of topics.
+//! The report of a fit of topics.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
@@ -15,7 +15,7 @@ pub struct Curves {
     pub temperature: Vec<(f64, f64)>,
     /// Held-out log predictive probability, nats per word.
     pub heldout: Vec<(f64, f64)>,
-    /// The bound, nats a token.
+    /// The bound, in nats per token.
     pub bound: Vec<(f64, f64)>,
 }
 

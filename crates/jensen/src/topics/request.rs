@@ -31,20 +31,21 @@ pub struct TopicsRequest {
     /// and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub eta: Option<String>,
-    /// Learn alpha after the first pass: not, one number for all topics, or one for each [default: fixed]
+    /// Whether to learn alpha after the first pass: no, one number for all topics, or one for each [default: fixed]
     #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric|asymmetric", value_parser = ["fixed", "symmetric", "asymmetric"], help_heading = "Model"))]
     pub learn_alpha: Option<String>,
-    /// Learn eta after the first pass: not, or one number for all words [default: fixed]
+    /// Whether to learn eta after the first pass: no, or one number for all words [default: fixed]
     #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric", value_parser = ["fixed", "symmetric"], help_heading = "Model"))]
     pub learn_eta: Option<String>,
-    /// Local steps: collapsed variational inference of zeroth order, or the mean field, which finds fewer topics, has a bound and
-    /// goes with temperature policies [default: cvb0, and mean-field with a temperature policy]
+    /// Local steps: collapsed variational inference of zeroth order, or the mean field, which finds fewer topics, has a
+    /// bound and supports temperature policies [default: cvb0, and mean-field with a temperature policy]
     #[cfg_attr(feature = "clap", arg(long, value_name = "cvb0|mean-field", value_parser = ["cvb0", "mean-field"], help_heading = "Method"))]
     pub inference: Option<String>,
     /// Initial topics: words of dissimilar documents, or random [default: documents, and random with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "documents|random", value_parser = ["documents", "random"], help_heading = "Method"))]
     pub start: Option<String>,
-    /// A document's local step ends when its expected counts move by less than this share of its tokens [default: 0.01]
+    /// A document's local step ends when its expected counts change by less than this share of its tokens [default:
+    /// 0.01]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
     /// Largest number of sweeps over a document's words in a local step [default: 100]
@@ -106,7 +107,7 @@ impl TopicsRequest {
     /// The local inference: collapsed by default, and mean field with a temperature policy.
     ///
     /// # Errors
-    /// There is no such inference.
+    /// The inference is unknown.
     pub fn inference(&self) -> Result<Inference, Error> {
         let heated = self
             .temper
@@ -122,7 +123,7 @@ impl TopicsRequest {
     /// The settings of the method.
     ///
     /// # Errors
-    /// A setting that cannot be, or no number of topics.
+    /// An invalid setting, or a missing number of topics.
     pub fn settings(&self) -> Result<LdaSettings, Error> {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")

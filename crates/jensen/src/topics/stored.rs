@@ -11,16 +11,16 @@ use super::{TopicModel, TopicsRequest, TopicsSummary};
 use crate::Error;
 use crate::job::folder;
 
-/// The command, as the folder's marker has it.
+/// The command in the marker of a result folder.
 pub const COMMAND: &str = "topics";
 
-/// The topics that an update starts from.
+/// The file of the topics from which an update starts.
 pub(super) const START: &str = "start.safetensors";
 
 /// The corpus of an update.
 const DOCUMENTS: &str = "documents.corpus";
 
-/// A run as its folder keeps it.
+/// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
@@ -28,7 +28,7 @@ pub struct TopicsRun {
     pub corpus: PathBuf,
     /// Its digest.
     pub digest: String,
-    /// The run continues from stored topics.
+    /// Whether the run continues from stored topics.
     pub update: bool,
     /// The request, with the instruction set resolved.
     pub flags: TopicsRequest,
@@ -38,7 +38,7 @@ impl TopicsRun {
     /// Opens the corpus of the run.
     ///
     /// # Errors
-    /// It was moved or damaged.
+    /// The corpus was moved or damaged.
     pub fn open_corpus(&self, folder: &RunDir) -> Result<Corpus, Error> {
         let path = if self.update {
             folder.path().join(&self.corpus)
@@ -86,7 +86,7 @@ pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
     (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
 }
 
-/// The topics that an update starts from.
+/// The topics from which an update starts.
 ///
 /// # Errors
 /// The file is missing or damaged.

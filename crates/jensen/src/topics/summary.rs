@@ -12,7 +12,7 @@ use crate::job::Judgement;
 pub struct TopicRow {
     /// Its number, from 0.
     pub topic: usize,
-    /// Share of the tokens that it accounts for.
+    /// Its share of the tokens.
     pub proportion: f64,
     /// Its most probable words with their probabilities.
     pub words: Vec<(String, f64)>,
@@ -26,7 +26,7 @@ pub struct TopicRow {
 pub struct TopicsSeconds {
     /// Opening and checking the corpus.
     pub open: f64,
-    /// The run, held-out scores along the way included.
+    /// The run, including held-out scores along the way.
     pub fit: f64,
     /// Coherence and results.
     pub evaluate: f64,
@@ -47,7 +47,7 @@ pub struct TopicsSummary {
     /// Its standard error.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
-    /// Temperature at the end: the common one, or the mean over the last documents if each has its own.
+    /// Temperature at the end: the global one, or the mean over the last documents if each has its own.
     #[serde(deserialize_with = "null_is_nan")]
     pub temperature: f64,
     /// Mean log predictive probability of a held-out word by document completion, in nats per word.
@@ -66,9 +66,9 @@ pub struct TopicsSummary {
     pub documents_processed: u64,
     /// Documents for training.
     pub documents: u64,
-    /// Documents without words, passed over.
+    /// Number of skipped documents without words.
     pub documents_skipped: u64,
-    /// The documents that the bound refers to: the training documents, and for an update the older ones too.
+    /// The number of documents in the bound: the training documents and, for an update, the older ones.
     pub population: f64,
     /// Tokens for training.
     pub tokens: f64,
@@ -76,7 +76,7 @@ pub struct TopicsSummary {
     pub terms: usize,
     /// Number of topics.
     pub topics: usize,
-    /// Dirichlet parameter of topic proportions; the mean over topics where each has its own.
+    /// Dirichlet parameter of topic proportions; the mean over topics if each has its own.
     pub alpha: f64,
     /// Dirichlet parameter of word proportions.
     pub eta: f64,
@@ -86,7 +86,7 @@ pub struct TopicsSummary {
     pub iterations: u64,
     /// Seconds by stage.
     pub seconds: TopicsSeconds,
-    /// Mean coherence over topics, by the training documents: see [`Coherence`].
+    /// Mean coherence over topics in the training documents; see [`Coherence`].
     pub coherence: Coherence,
     /// Seed of the run.
     pub seed: u64,
@@ -111,13 +111,14 @@ pub struct TopicsSummary {
     pub learned_alpha: Vec<f64>,
 }
 
-/// Topics in use: exp of the entropy of shares that add up to 1; as many even topics have as much.
+/// Topics in use: exp of the entropy of shares that add up to 1. It equals the number of topics if all shares are
+/// equal.
 pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
 }
 
-/// How many of the shares are below a tenth of an even one.
+/// Number of shares below a tenth of an even share.
 pub fn dead(shares: &[f64]) -> usize {
     let least = DEAD / shares.len() as f64;
     shares.iter().filter(|share| **share < least).count()
@@ -131,7 +132,7 @@ fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
-/// Topics in numbers, the largest first: `count` top words each, and their coherence over `documents`.
+/// Topics in numbers, the largest first: with `count` top words each and their coherence over `documents`.
 pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
     let proportions = model.topics.shares();
     let top = model.top_words(count);
@@ -163,7 +164,7 @@ pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<
 }
 
 impl Coherence {
-    /// The mean over topics that could be judged.
+    /// The mean over topics with a coherence.
     pub fn mean(rows: &[TopicRow]) -> Self {
         let mean = |values: Vec<f64>| {
             let count = values.len() as f64;

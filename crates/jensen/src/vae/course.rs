@@ -33,7 +33,7 @@ struct Point {
 }
 
 impl job::Course for VaeCourse {
-    /// Adds a record; one from a diverged step is ignored.
+    /// Adds a record. It ignores a record from a diverged step.
     fn add(&mut self, record: &Record) {
         let Some(samples) = number(record, "samples") else {
             return;
@@ -57,7 +57,7 @@ impl VaeCourse {
         self.points.last().map_or(0.0, |point| point.samples)
     }
 
-    /// Records per second. The first iteration includes the start, and counts only if there is no other.
+    /// Records per second. The first iteration includes setup, so it counts only if there is no other.
     pub fn speed(&self) -> Option<f64> {
         let last = self.points.last()?;
         let (samples, seconds) = match self.points.first() {
@@ -69,7 +69,7 @@ impl VaeCourse {
         (seconds > 0.0).then(|| samples / seconds)
     }
 
-    /// The points of curves: a bounded number, the last among them.
+    /// The points of curves, limited in number and including the last.
     fn thinned(&self) -> impl Iterator<Item = Point> {
         let step = self.points.len().div_ceil(POINTS).max(1);
         let last = self.points.len().saturating_sub(1);

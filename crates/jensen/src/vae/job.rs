@@ -39,7 +39,7 @@ const RECONSTRUCTIONS: &str = "reconstructions.png";
 /// The latent plane.
 const MANIFOLD: &str = "manifold.png";
 
-/// Training records whose bound is estimated at the end.
+/// Number of training records in the final estimate of the bound.
 pub const SCORED: usize = 10_000;
 
 /// Nats a value by which a fit may be below the plain model: a density that is half a percent off in every value.
@@ -57,7 +57,7 @@ pub const COLUMNS: usize = 10;
 /// Pictures along each side of the latent plane.
 const SIDE: usize = 20;
 
-/// A run as its folder keeps it.
+/// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VaeRun {
@@ -92,7 +92,7 @@ pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// Checked data with the networks that they are for.
+/// Checked data with their networks.
 pub struct VaeData {
     rows: Rows,
     apart: Apart,
@@ -103,11 +103,11 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens rows for training, of a compressed file at most `most` bytes, and for validation where a file or a share of the rows is
-    /// named.
+    /// Opens rows for training, and for validation if a file or a share of the rows is given. `most` limits the bytes
+    /// of a decompressed file.
     ///
     /// # Errors
-    /// Data that cannot be read or that the decoder cannot have made, and settings that cannot be.
+    /// Data that cannot be read or are outside the decoder's domain, and invalid settings.
     pub fn open(
         data: PathBuf,
         validation: Option<String>,
@@ -117,10 +117,11 @@ impl VaeData {
         Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
-    /// Training rows in memory, called `data`, and validation rows as above.
+    /// The job for training rows in memory, which messages call `data`, with the choice of validation rows of
+    /// [`open`](Self::open).
     ///
     /// # Errors
-    /// As above.
+    /// The errors of [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,
@@ -176,7 +177,7 @@ impl VaeData {
     }
 }
 
-/// A fit of an auto-encoder, about to start.
+/// A fit of an auto-encoder that is ready to run.
 pub struct VaeJob<'a> {
     data: &'a VaeData,
     train: &'a Selection<'a>,
@@ -206,10 +207,10 @@ pub struct VaeMade {
     evaluate_seconds: f64,
 }
 
-/// Trains networks on data. `open_seconds` is the time for opening the data.
+/// Trains networks on data. `open_seconds` is the time that it took to open the data.
 ///
 /// # Errors
-/// A setting that cannot be, and the errors of [`carry_out`].
+/// An invalid setting, and the errors of [`carry_out`].
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,

@@ -3,17 +3,17 @@
 use jensen_neural::Likelihood;
 use jensen_report::figure::Image;
 
-/// How a record becomes a picture.
+/// Conversion of a record to a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Pixels from left to right.
     pub width: usize,
     /// Pixels from top to bottom.
     pub height: usize,
-    /// Values lie between 0 (black) and 1 (white); otherwise the least and the largest value of all pictures are black and
-    /// white.
+    /// Whether values lie between 0 (black) and 1 (white). Otherwise the smallest and the largest value of all pictures
+    /// are black and white.
     pub unit: bool,
-    /// Pixels of the picture along each side of a pixel of the record.
+    /// Picture pixels per record pixel in each direction.
     pub zoom: usize,
 }
 

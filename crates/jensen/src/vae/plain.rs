@@ -110,7 +110,7 @@ impl Factor {
         }
     }
 
-    /// One factor, which begins as the columns' first principal component.
+    /// One factor, initialised with the first principal component.
     fn of(rows: &[Vec<f64>]) -> Self {
         let mut factor = Self::none(rows);
         let variance = factor.noise.clone();

@@ -1,4 +1,4 @@
-//! The page about a fit of an auto-encoder.
+//! The report of a fit of an auto-encoder.
 
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
@@ -20,7 +20,7 @@ pub struct VaeCurves {
     pub throughput: Vec<(f64, f64)>,
 }
 
-/// Pictures that the networks make, where records are images.
+/// Pictures that the networks generate, if records are images.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pictures {
     /// Means of records at latent values from the prior.

@@ -129,7 +129,7 @@ impl VaeRequest {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// Settings that wake-sleep would ignore are errors.
+    /// A setting that wake-sleep ignores is an error.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -156,7 +156,7 @@ impl VaeRequest {
         self.epochs.unwrap_or(EPOCHS)
     }
 
-    /// The distribution of the data, which are images with pixels between 0 and 1 or not.
+    /// The distribution of the data. `unit` says whether they are images with pixels between 0 and 1.
     ///
     /// # Errors
     /// An invalid decoder, or one that `--standardise` does not affect.
@@ -222,7 +222,7 @@ impl VaeRequest {
     /// The training settings for `records` records.
     ///
     /// # Errors
-    /// A setting that cannot be.
+    /// An invalid setting.
     pub fn settings(&self, records: usize) -> Result<TrainSettings, Error> {
         let batch = self.batch.map_or(100, |batch| batch as usize);
         let per_pass = records.div_ceil(batch) as u64;

@@ -94,7 +94,7 @@ pub(super) enum Apart {
     None,
     /// From a file.
     File(Rows),
-    /// This number of the data's records.
+    /// This share of the records.
     Share(f64),
 }
 

@@ -1,4 +1,4 @@
-//! Networks with their weights, and the file that holds them.
+//! Networks with their weights, and their file.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +24,7 @@ const KEY: &str = "jensen_autoencoder";
 /// Prefix of the tensors of log standard deviations.
 const LOG_SD: &str = "posterior_log_sd.";
 
-/// An auto-encoder as it is stored: architecture and weights.
+/// The stored form of an auto-encoder: architecture and weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VaeModel {
     /// Extents and distributions.
@@ -33,7 +33,7 @@ pub struct VaeModel {
     pub extents: Vec<usize>,
     /// Units of the values of a record, which the networks see.
     pub units: Units,
-    /// Weights: point estimates, or means of their posterior. The encoder's come first, then the decoder's.
+    /// Weights: point estimates, or means of their posterior. The encoder's weights come first, then the decoder's.
     pub tensors: Vec<Tensor>,
     /// Log standard deviations of the decoder's weights, if they have a posterior; otherwise empty.
     pub log_sds: Vec<Tensor>,
@@ -51,7 +51,7 @@ struct Description {
     digest: String,
 }
 
-/// Bytes are not an auto-encoder.
+/// The error that bytes are not an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaeModelError(String);
 
@@ -74,7 +74,7 @@ fn bytes(data: &[f32]) -> Vec<u8> {
 }
 
 impl VaeModel {
-    /// Width and height in pixels, where a record is an image.
+    /// Width and height in pixels, if a record is an image.
     pub fn image(&self) -> Option<(usize, usize)> {
         match self.extents[..] {
             [height, width] if height > 1 && width > 1 => Some((width, height)),
@@ -90,7 +90,7 @@ impl VaeModel {
         }
     }
 
-    /// Records of the networks, in sequence, as rows in the units of the data.
+    /// Converts concatenated records of the networks to rows in the units of the data.
     pub fn rows(&self, records: &[f32]) -> Vec<f64> {
         self.units.rows_back(records)
     }
@@ -230,7 +230,7 @@ impl VaeModel {
         Ok(model)
     }
 
-    /// The networks ready to run, with the posterior of the decoder's weights where they have one.
+    /// The networks, ready to run, with the posterior of the decoder's weights if they have one.
     ///
     /// # Errors
     /// Fails if the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have

@@ -10,7 +10,7 @@ use crate::job::Judgement;
 pub struct VaeSeconds {
     /// Opening and checking the data.
     pub open: f64,
-    /// The run, validation along the way included.
+    /// The run, including validation along the way.
     pub fit: f64,
     /// Bounds, pictures and results at the end.
     pub evaluate: f64,
@@ -35,8 +35,8 @@ pub struct VaeSummary {
     #[serde(flatten)]
     pub judgement: Judgement,
     /// Lower bound of the training records under the kept weights, nats per record; fresh draws, at most 10 000
-    /// records. With `full_vb` that of Eq. 24: an expectation over the weights' posterior, less each record's share of
-    /// `weight_divergence`.
+    /// records. With `full_vb` this is the bound of Eq. 24: an expectation over the weights' posterior, minus each
+    /// record's share of `weight_divergence`.
     pub bound: Option<f64>,
     /// Its standard error over records and draws.
     pub bound_se: Option<f64>,
@@ -73,7 +73,7 @@ pub struct VaeSummary {
     pub architecture: Architecture,
     /// Number of weights.
     pub weights: usize,
-    /// The decoder's weights have a posterior.
+    /// Whether the decoder's weights have a posterior.
     pub full_vb: bool,
     /// Seconds by stage.
     pub seconds: VaeSeconds,

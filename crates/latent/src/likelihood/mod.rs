@@ -1,8 +1,8 @@
 //! Likelihoods: the density of an observation given its linear predictor η.
 //!
-//! Each is a row, [`LikelihoodRow`], in a file of its own; to add one is to write that file and to name it in [`ROWS`].
-//! All code that depends on the likelihood, here and in dependent crates, uses the row: names and help, allowed
-//! responses, densities and means, sites, and derivatives with respect to its parameters.
+//! Each likelihood is a row, [`LikelihoodRow`], in its own file. To add one, write the file and list it in [`ROWS`].
+//! All code that depends on the likelihood, here and in dependent crates, uses the row. It covers names and help,
+//! allowed responses, densities and means, sites, and derivatives with respect to parameters.
 //!
 //! | file | y given η |
 //! | --- | --- |
@@ -92,12 +92,12 @@ impl Likelihood {
             .map(|row| Self::of(row, row.usual).with_categories(3))
     }
 
-    /// The word for it on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         self.row.name
     }
 
-    /// The likelihood of that name, at the parameters of [`all`](Self::all).
+    /// The likelihood with this name, at the parameters of [`all`](Self::all).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|l| l.name() == name)
     }
@@ -107,7 +107,7 @@ impl Likelihood {
         self.row.law
     }
 
-    /// The bounds on offer, the default first.
+    /// The available bounds, the default first.
     pub fn bounds(self) -> &'static [SiteBound] {
         self.row.bounds
     }
@@ -150,7 +150,7 @@ impl Likelihood {
         self.row.priors[k].tail
     }
 
-    /// Whether the distribution of y − η does not depend on η, so that responses may be shifted and scaled.
+    /// Whether the distribution of y − η is independent of η, so that responses may be shifted and scaled.
     pub fn is_location(self) -> bool {
         self.row.location
     }
@@ -160,7 +160,7 @@ impl Likelihood {
         self.row.response
     }
 
-    /// Number of categories of a response that is one of several, the reference included.
+    /// Number of categories of a categorical response, including the reference.
     pub fn categories(self) -> Option<usize> {
         (self.row.response == Response::Category).then_some(self.categories)
     }
@@ -184,7 +184,7 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// The factor of the mean of an observation: its exposure, its number of trials, or none.
+    /// The factor of the mean of an observation: its exposure, its number of trials, or 1.
     pub fn size(self, exposure: f64, trials: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,
@@ -193,7 +193,7 @@ impl Likelihood {
         }
     }
 
-    /// The meaning of an observation's size.
+    /// The meaning of the size of an observation.
     pub fn sized_by(self) -> Size {
         self.row.size
     }
@@ -208,7 +208,7 @@ impl Likelihood {
         (self.row.log_density)(&self.values, eta, y, size)
     }
 
-    /// The requirement on a response that `y` violates; `trials` is the number of trials of a binomial count.
+    /// The requirement on a response that `y` violates, if any. `trials` is the number of trials of a binomial count.
     pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
         self.row.response.refuses(y, trials, self.categories)
     }

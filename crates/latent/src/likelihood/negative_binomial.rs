@@ -1,4 +1,4 @@
-//! Counts that vary more than Poisson's.
+//! Counts with a larger variance than Poisson counts.
 
 use jensen_math::special::{digamma, inc_beta, lgamma, log1p_exp};
 

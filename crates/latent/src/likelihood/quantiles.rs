@@ -62,7 +62,7 @@ impl Predictive {
         }
     }
 
-    /// Mean and standard deviation where the observation is normal.
+    /// Mean and standard deviation, if the observation is normal.
     fn normal(&self) -> Option<(f64, f64)> {
         match (self.likelihood.name(), self.likelihood.values().as_slice()) {
             ("gaussian", [variance]) => Some((self.mean, (self.sd * self.sd + variance).sqrt())),
@@ -87,7 +87,7 @@ impl Predictive {
 
     /// The least y with P(Y ≤ y) ≥ p, 0 < p < 1; NaN for binary responses and categories.
     ///
-    /// Counts are found exactly, numbers to a relative 1e-9 of their distance from the middle.
+    /// The result is exact for counts. For real numbers its error is 1e-9 relative to the distance from the middle.
     pub fn quantile(&self, p: f64) -> f64 {
         if let Some((mean, sd)) = self.normal() {
             return mean + sd * inv_phi(p);
@@ -101,7 +101,7 @@ impl Predictive {
         }
     }
 
-    /// The quantile of a count, by halving.
+    /// The quantile of a count, by bisection.
     fn whole(&self, p: f64) -> f64 {
         let enough = |y: f64| self.distribution(y) >= p;
         let most = match self.likelihood.response() {

@@ -11,23 +11,23 @@ use crate::{Likelihood, Observations, PriorDensity, Tail};
 
 /// Everything that is particular to one likelihood. Functions receive its parameters in the row's order.
 pub(crate) struct LikelihoodRow {
-    /// The word for it on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     /// The law of y given η, for tables.
     pub law: &'static str,
     /// Names of its positive parameters.
     pub parameters: &'static [&'static str],
-    /// Common values of the parameters, from which they are learnt.
+    /// Default values of the parameters, at which learning starts.
     pub usual: &'static [f64],
-    /// How each parameter is measured, and its prior.
+    /// The unit and the prior of each parameter.
     pub priors: &'static [ParameterPrior],
-    /// Whether the distribution of y − η does not depend on η, so that a shift of y is one of η.
+    /// Whether the distribution of y − η is independent of η, so that a shift of y equals a shift of η.
     pub location: bool,
     /// The kind of a response.
     pub response: Response,
     /// The factor of the mean.
     pub size: Size,
-    /// The bounds on offer, the default first.
+    /// The available bounds, the default first.
     pub bounds: &'static [SiteBound],
     /// Whether log p is concave in η.
     pub log_concave: bool,
@@ -35,12 +35,12 @@ pub(crate) struct LikelihoodRow {
     pub mean: fn(f64) -> f64,
     /// log p(y | η) with all constants: parameters, η, y, size.
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
-    /// P(Y ≤ y | η): parameters, η, y, size. For counts, y is an integer of at least 0; for binary responses and
-    /// categories, whose probabilities are their means, it is NaN.
+    /// P(Y ≤ y | η): parameters, η, y, size. For counts, y is an integer of at least 0. The result is NaN for
+    /// binary responses and categories, whose means are their probabilities.
     pub distribution: fn(&[f64], f64, f64, f64) -> f64,
     /// −log p of every observation as a function of η.
     pub form: fn(&Likelihood, &Observations) -> Form,
-    /// `−∂(Σ f)/∂ψ` by the parameters ψ.
+    /// `−∂(Σ f)/∂ψ` for the parameters ψ.
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
 }
 
@@ -149,13 +149,13 @@ pub enum Size {
 
 /// −log p of all observations as a function of η, by the sites that it allows.
 pub(crate) enum Form {
-    /// Its expectation is closed and has a conjugate.
+    /// The expectation has a closed form and a conjugate.
     Convex(Vec<Convex>),
     /// `−y (η−t) + n log(1 + e^(η−t)) + c`.
     Logistic(Vec<Logistic>),
-    /// Any smooth function: expectations by quadrature.
+    /// Any smooth function. Quadrature gives its expectations.
     Smooth(Arc<dyn Potentials>),
-    /// `log Σ_k e^(η_k)` less the observed η.
+    /// `log Σ_k e^(η_k)` minus the η of the observed category.
     Categorical(Vec<Multinomial>),
 }
 

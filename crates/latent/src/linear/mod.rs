@@ -1,4 +1,4 @@
-//! Linear algebra of the dual: one interface over three regimes.
+//! Linear algebra of the dual: one interface to three implementations.
 //!
 //! | file | regime | factorises |
 //! | --- | --- | --- |

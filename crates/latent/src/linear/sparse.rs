@@ -1,8 +1,8 @@
 //! Sparse linear algebra for priors that are given by their precision.
 //!
-//! A = Q + WᵀΛW keeps one pattern for every λ: its fill-reducing ordering and symbolic factorisation are done once. Memory is
-//! linear in the factor's non-zeros. Under an intrinsic prior with null space N (r columns) Q is grounded for its own
-//! factorisation: with the rows and columns of r latent variables J taken out, `|Q_−J| = |Q|₊ |N_J|²` for orthonormal N.
+//! A = Q + WᵀΛW has the same pattern for every λ, so one fill-reducing ordering and one symbolic factorisation suffice.
+//! Memory is linear in the factor's non-zeros. For an intrinsic prior with null space N (r columns), the factorisation
+//! of Q omits the rows and columns of r latent variables J: `|Q_−J| = |Q|₊ |N_J|²` for orthonormal N.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ struct Terms {
     entry: Vec<usize>,
     /// `w_i w_j`.
     product: Vec<f64>,
-    /// The same, doubled off the diagonal, because an entry represents its mirror image, too.
+    /// The factors, doubled off the diagonal, because an entry also represents its mirror image.
     both: Vec<f64>,
 }
 
@@ -150,7 +150,7 @@ impl SparseField {
         }
     }
 
-    /// Factorises Q, grounded if it is intrinsic.
+    /// Factorises Q, without some rows and columns if it is intrinsic.
     fn factor_prior(&mut self) -> Result<(), Error> {
         self.values.copy_from_slice(&self.base);
         let grounded = |l: usize| self.ground.contains(&l);
@@ -253,7 +253,7 @@ impl SparseField {
             .collect()
     }
 
-    /// A⁻¹ b in place, for the present factorisation.
+    /// A⁻¹ b in place, for the current factorisation.
     pub(crate) fn solve_latent(&self, b: &mut [f64]) {
         let n = b.len();
         let par = Par::Seq;
@@ -266,7 +266,7 @@ impl SparseField {
         );
     }
 
-    /// `L⁻ᵀ x` in the order of the latent variables, for the present factorisation LLᵀ: for independent standard normal
+    /// `L⁻ᵀ x` in the order of the latent variables, for the current factorisation LLᵀ: for independent standard normal
     /// x, a draw with precision A.
     pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
         let s = self.supernodes();

@@ -1,4 +1,4 @@
-//! Dense linear algebra in observation space, for no more predictors than latent variables.
+//! Dense linear algebra in observation space, for at most as many predictors as latent variables.
 //!
 //! With Σ̃ = WΣWᵀ and Λ = diag λ ≥ 0 all computations use the N × N matrix B = I + Λ^½ Σ̃ Λ^½, whose eigenvalues are at
 //! least 1: `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`, from the inverse of B as `S_ij =

@@ -1,4 +1,4 @@
-//! From a specification and a table to a prior and a design, and to queries for other tables.
+//! Builds a prior and a design from a specification and a table, and queries for other tables.
 //!
 //! With a Gaussian process among the terms, all of them become covariance functions of one process whose latent
 //! variables are the distinct rows. Without one, latent variables of fields, groups and covariates are concatenated and
@@ -30,7 +30,7 @@ enum Kind {
     },
 }
 
-/// A prior read from text, tied to the table it was made on.
+/// A prior read from text and bound to a table.
 pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
@@ -42,9 +42,9 @@ pub struct Assembled {
 /// The part of the model that absorbs a shift of all linear predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// None: only effects of covariates.
+    /// None. There are only effects of covariates.
     None,
-    /// A stationary part, which shrinks it.
+    /// A stationary part, which shrinks the shift.
     Shrunk,
     /// A part with unlimited variance.
     Free,
@@ -70,10 +70,10 @@ impl Level {
     }
 }
 
-/// Makes the prior and the design for some rows of a table, measured in `units`.
+/// Builds the prior and the design for some rows of a table, in `units`.
 ///
 /// # Errors
-/// A word is unknown, a column or file is missing or unfit, terms do not go together; the error points into the text.
+/// A word is unknown, a column or file is missing or unsuitable, or terms conflict. The error points into the text.
 pub fn assemble(
     spec: &Spec,
     source: &dyn Source,
@@ -314,7 +314,7 @@ impl Assembled {
         })
     }
 
-    /// Latent variables of a part that rows read.
+    /// The latent variables of a part that rows use.
     pub fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
@@ -325,7 +325,7 @@ impl Assembled {
         }
     }
 
-    /// The numeric columns that the parts read, as the model measures them.
+    /// The numeric columns that the parts use, in the model's units.
     pub fn covariates(&self) -> Vec<&Covariate> {
         fn of_piece(piece: &Piece) -> Vec<&Covariate> {
             match &piece.reader {
@@ -350,7 +350,7 @@ impl Assembled {
         &self.pieces
     }
 
-    /// How the rows read the latent variables.
+    /// The mapping from rows to latent variables.
     pub fn design(&self) -> Design {
         match &self.kind {
             Kind::Process { latent, .. } => {
@@ -420,17 +420,18 @@ impl Assembled {
     }
 }
 
-/// Effects of rows and groups that the model has not seen: independent of all else, with the variance of their part.
+/// Effects of rows and groups that the model has not seen. They are independent of all other effects and have the
+/// variance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
-    /// The effects that each row has, by number.
+    /// The numbers of the effects of each row.
     pub rows: Vec<Vec<usize>>,
     /// The variance of each effect.
     pub variance: Vec<f64>,
 }
 
 impl Fresh {
-    /// No such effects for this number of rows.
+    /// No such effects for the given number of rows.
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],
@@ -456,14 +457,14 @@ impl Fresh {
         out
     }
 
-    /// Their addition to the variance of each row.
+    /// Their contribution to the variance of each row.
     pub fn added(&self) -> Vec<f64> {
         let sum = |own: &Vec<usize>| own.iter().map(|effect| self.variance[*effect]).sum();
         self.rows.iter().map(sum).collect()
     }
 }
 
-/// The names of columns that a specification gives a part, so that they are not inputs of other processes.
+/// The columns that a specification assigns to a part. They are not inputs of other processes.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let on = call.named.iter().filter(|n| n.key.text == "on");

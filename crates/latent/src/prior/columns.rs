@@ -1,4 +1,4 @@
-//! Columns in the units of a model: centred, in standard deviations, without redundant ones.
+//! Columns in the units of a model: centred, scaled to standard deviations, and without redundant columns.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A covariate as the model measures it; `None` for a column that is redundant given the model's level.
+    /// A covariate in the model's units; `None` for a column that is redundant given the model's level.
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);

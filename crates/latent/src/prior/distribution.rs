@@ -91,7 +91,7 @@ impl Distribution {
     /// The prior that an argument names; `None` if it gives a number.
     ///
     /// # Errors
-    /// The word that is wrong, and why.
+    /// The error names the wrong word and the reason.
     pub fn of(named: &Named) -> Result<Option<Self>, (&Word, String)> {
         let word = match named.values.as_slice() {
             [word] if !named.arguments.is_empty() => word,

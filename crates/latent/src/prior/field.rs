@@ -10,9 +10,9 @@
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
-//! Nodes without neighbours have no level of their own under the Laplacian: they are independent N(0, 1/τ).
-//! References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2,
-//! unit cells, Neumann borders).
+//! Nodes without neighbours are independent N(0, 1/τ), because the Laplacian gives them no level. References: Rue and
+//! Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2, unit cells, Neumann
+//! borders).
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ use crate::{
 enum FieldKind {
     /// One structure matrix of this rank times τ, and the kind of random walk if it is one.
     Scaled { rank: f64, walk: Option<Walk> },
-    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field
-    /// alone, whose eigenvalues determine the prior of φ.
+    /// Terms: Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled
+    /// field alone, whose eigenvalues determine the prior of φ.
     Bym2 { nodes: f64, scaled: Box<Field> },
     /// Terms: the identity; the identity without both ends; the path's adjacency.
     Ar1 { nodes: f64 },
@@ -177,7 +177,7 @@ impl Field {
         )
     }
 
-    /// First differences of nodes in a row, or on a ring.
+    /// First differences along a path or a ring of nodes.
     ///
     /// # Errors
     /// There are fewer than two nodes (a ring: three).
@@ -203,7 +203,7 @@ impl Field {
         )
     }
 
-    /// Second differences of nodes in a row, or on a ring.
+    /// Second differences along a path or a ring of nodes.
     ///
     /// # Errors
     /// There are fewer than three nodes (a ring: four).
@@ -235,7 +235,7 @@ impl Field {
     /// The discrete thin plate on a grid: second differences along both axes and across.
     ///
     /// # Errors
-    /// The grid or a part of it that its holes cut off is too narrow to have a bending energy.
+    /// The grid, or a part that its holes separate, is too narrow for a bending energy.
     pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for node in 0..lattice.nodes() {
@@ -278,7 +278,7 @@ impl Field {
     /// it is intrinsic and flat in that component's level; otherwise it must be positive definite.
     ///
     /// # Errors
-    /// The matrix is not square, not symmetric, or not positive definite apart from those levels.
+    /// The matrix is not square, not symmetric, or not positive definite except for these levels.
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(
@@ -373,8 +373,8 @@ impl Field {
         }
     }
 
-    /// BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with v independent and u the intrinsic field scaled to a generalised variance
-    /// of 1 a component. Latent variables: the sum first, then u.
+    /// BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with independent v, and u the intrinsic field scaled to a generalised
+    /// variance of 1 in each component. Latent variables: the sum first, then u.
     ///
     /// # Errors
     /// The graph has no edges.
@@ -443,7 +443,7 @@ impl Field {
         Ok(field)
     }
 
-    /// A stationary first-order autoregression over nodes in a row, with marginal variance.
+    /// A stationary first-order autoregression along a path, parameterised by the marginal variance.
     ///
     /// # Errors
     /// There are fewer than two nodes.
@@ -570,7 +570,7 @@ impl Field {
         &self.settings
     }
 
-    /// Sets the names' beginning, `icar` for `icar.precision`.
+    /// Sets the prefix of the names, such as `icar` in `icar.precision`.
     #[must_use]
     pub fn named(mut self, prefix: &str) -> Self {
         for setting in &mut self.settings {
@@ -699,8 +699,8 @@ impl Field {
         }
     }
 
-    /// The generalised variance (the geometric mean of marginal variances) at a precision of 1, of parts that are flat without
-    /// their flat directions (Sørbye and Rue 2014).
+    /// The generalised variance (the geometric mean of marginal variances) at a precision of 1 (Sørbye and Rue 2014).
+    /// It excludes the flat directions of intrinsic parts.
     pub fn spread(&self) -> Result<f64, Error> {
         match &self.family {
             FieldKind::Scaled {

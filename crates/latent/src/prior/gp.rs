@@ -16,7 +16,7 @@ pub struct Factor {
     pub variance: Setting,
     /// Lengthscales: none, one, or one per coordinate.
     pub lengthscales: Vec<Setting>,
-    /// One row a latent variable, one column per coordinate.
+    /// One row per latent variable, one column per coordinate.
     pub points: Dense,
 }
 
@@ -44,7 +44,7 @@ pub struct GaussianProcess {
 }
 
 impl GaussianProcess {
-    /// A process from the terms of its covariance.
+    /// The process with these terms of its covariance.
     ///
     /// # Errors
     /// There is no term, or terms have different numbers of points.
@@ -124,7 +124,7 @@ impl GaussianProcess {
     /// Covariances with new points; `points` has one matrix per factor, in the order of [`factors`](Self::factors).
     ///
     /// # Errors
-    /// θ is out of its range, or the points do not have the coordinates of the latent variables'.
+    /// θ is outside its range, or the points have other coordinates than the latent variables.
     pub fn query(&self, theta: &[f64], points: &[Dense]) -> Result<Query, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;

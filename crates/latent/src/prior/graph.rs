@@ -1,8 +1,8 @@
-//! Graphs under Markov fields: paths, cycles, lattices with holes, neighbourhoods of regions.
+//! Graphs of Markov fields: paths, cycles, lattices with holes, neighbourhoods of regions.
 
 use crate::Error;
 
-/// An undirected graph: for every node its neighbours, in ascending order.
+/// An undirected graph, stored as the neighbours of every node in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     neighbours: Vec<Vec<usize>>,
@@ -37,7 +37,7 @@ impl Graph {
         Ok(Self { neighbours })
     }
 
-    /// A chain of nodes, closed to a ring if `cyclic` (which takes three nodes or more).
+    /// A path of nodes, or a ring if `cyclic`, which requires at least three nodes.
     pub fn path(nodes: usize, cyclic: bool) -> Self {
         let ring = cyclic && nodes > 2;
         let neighbours = (0..nodes)
@@ -76,7 +76,7 @@ impl Graph {
             .flat_map(|(i, list)| list.iter().filter(move |j| **j > i).map(move |j| (i, *j)))
     }
 
-    /// For every node the number of its connected component, and the number of components. Components are numbered by
+    /// The number of the connected component of every node, and the number of components. Components are numbered by
     /// their first nodes.
     pub fn components(&self) -> (Vec<usize>, usize) {
         let mut label = vec![usize::MAX; self.nodes()];
@@ -148,7 +148,7 @@ impl Lattice {
         self.cell.len()
     }
 
-    /// Whether no cell is left out.
+    /// Whether the grid has no holes.
     pub fn is_full(&self) -> bool {
         self.cell.len() == self.node.len()
     }

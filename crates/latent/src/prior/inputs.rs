@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::graph::{Graph, Lattice};
 use crate::{Dense, Sparse};
 
-/// Columns that have no other part.
+/// Columns without another role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Numeric columns: inputs of a Gaussian process that names none.
+    /// Numeric columns, the default inputs of a Gaussian process.
     pub columns: Vec<String>,
     /// Columns of words, which are not inputs.
     pub words: Vec<String>,
@@ -21,7 +21,7 @@ pub trait Source {
     /// Number of rows.
     fn rows(&self) -> usize;
 
-    /// The numbers of a column, NaN where one is missing.
+    /// The numbers of a column, with NaN for missing ones.
     ///
     /// # Errors
     /// There is no such column, or it contains words.
@@ -39,7 +39,7 @@ pub trait Source {
     /// There is no such column.
     fn holds_words(&self, column: &str) -> Result<bool, String>;
 
-    /// The inputs of a Gaussian process that names none.
+    /// The default inputs of a Gaussian process.
     fn inputs(&self) -> Inputs;
 
     /// The graph in a file.
@@ -114,7 +114,7 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// The locations of the latent variables of a part, and how rows refer to them.
+/// The locations of the latent variables of a part, and the references of rows to them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// Row i is node i.
@@ -132,6 +132,8 @@ pub enum Index {
         step: f64,
         /// Their number.
         nodes: usize,
+        /// Whether a row between two nodes reads both, by linear interpolation; otherwise every row must be at a node.
+        interpolated: bool,
     },
     /// One node per distinct value of a column.
     Groups {
@@ -165,15 +167,34 @@ pub enum Index {
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
+/// Rows between two nodes read both with these weights; a row at a node reads only that.
+const AT_NODE: f64 = 1e-6;
+
+/// How a line of nodes is read by rows that are not at a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Between {
+    /// Not at all: a correlation per step is not that of a part of it.
+    Refused,
+    /// By linear interpolation.
+    Interpolated {
+        /// Largest number of nodes.
+        most: usize,
+        /// Their number where the values would need more.
+        instead: usize,
+    },
+}
+
 impl Index {
     /// Evenly spaced nodes for the values of a column: from the smallest to the largest by the smallest distance
-    /// between two values, each of which may be given instead.
+    /// between two values, each of which may be given instead. With interpolation the step is longer where that would
+    /// be too many nodes, and a note says it.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
         rows: &[usize],
         [from, to, step]: [Option<f64>; 3],
-    ) -> Result<Self, String> {
+        between: Between,
+    ) -> Result<(Self, Option<String>), String> {
         let mut values = complete(source, column, rows)?;
         values.extend(from.iter().chain(&to));
         values.sort_by(f64::total_cmp);
@@ -196,32 +217,85 @@ impl Index {
                 step
             }
         };
-        let is_given = step.is_some();
-        let step = step.unwrap_or(if smallest.is_finite() {
-            whole(smallest)
-        } else {
-            1.0
-        });
-        let found = (to - from) / step + 1.5;
-        if !is_given && found > LINE.max(SPARSE * rows.len() as f64) {
-            return Err(format!(
-                "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {found:.0} evenly spaced nodes for {} \
-                 rows; round the column, or set `step`",
-                rows.len()
-            ));
+        let count = |step: f64| (to - from) / step + 1.5;
+        let (mut step, is_given) = match step {
+            Some(step) => (step, true),
+            None if smallest.is_finite() => (whole(smallest), false),
+            None => (1.0, false),
+        };
+        let mut note = None;
+        match between {
+            Between::Interpolated { most, instead } if count(step).floor() > most as f64 => {
+                if is_given {
+                    return Err(format!(
+                        "{:.0} nodes from {from} to {to} by {step} are more than {most}, beyond which double precision loses the \
+                         digits of their differences; choose a longer `step` (rows between nodes are interpolated)",
+                        count(step).floor()
+                    ));
+                }
+                let wanted = count(step).floor();
+                step = (to - from) / (instead - 1) as f64;
+                note = Some(format!(
+                    "`{column}` is read from {instead} nodes, {step:.4} apart, by linear interpolation: its values are as close as \
+                     {smallest:.3e}, which would be {wanted:.0} nodes; set `step` for another distance"
+                ));
+            }
+            Between::Refused if !is_given && count(step) > LINE.max(SPARSE * rows.len() as f64) => {
+                return Err(format!(
+                    "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {:.0} evenly spaced nodes for {} \
+                     rows; round the column, or set `step`",
+                    count(step),
+                    rows.len()
+                ));
+            }
+            _ => {}
         }
-        let nodes = found;
-        if !(step > 0.0 && (1.0..1e8).contains(&nodes)) {
+        let found = count(step);
+        if !(step > 0.0 && (1.0..1e8).contains(&found)) {
             return Err(format!(
                 "nodes from {from} to {to} by {step} are none or too many; set `from`, `to` and `step`"
             ));
         }
-        Ok(Self::Line {
+        // The last node is not before the last value.
+        let interpolated = between != Between::Refused;
+        let short = interpolated && from + step * (found.floor() - 1.0) < to - AT_NODE * step;
+        let line = Self::Line {
             column: column.to_owned(),
             from,
             step,
-            nodes: nodes as usize,
-        })
+            nodes: found as usize + usize::from(short),
+            interpolated,
+        };
+        Ok((line, note))
+    }
+
+    /// Of rows of an interpolated line, the node before each and the weight of the node after it; `None` if all are at
+    /// nodes.
+    pub(super) fn between(
+        &self,
+        source: &dyn Source,
+        rows: &[usize],
+    ) -> Result<Option<Vec<(usize, f64)>>, String> {
+        let Self::Line {
+            column,
+            from,
+            step,
+            interpolated: true,
+            ..
+        } = self
+        else {
+            return Ok(None);
+        };
+        let nodes = self.find(source, rows)?;
+        let numbers = complete(source, column, rows)?;
+        let weights: Vec<(usize, f64)> = (nodes.iter().zip(&numbers))
+            .map(|(node, x)| {
+                let node = node.unwrap_or_default();
+                let weight = (x - from) / step - node as f64;
+                (node, if weight < AT_NODE { 0.0 } else { weight })
+            })
+            .collect();
+        Ok(weights.iter().any(|(_, w)| *w > 0.0).then_some(weights))
     }
 
     /// Number of nodes.
@@ -281,20 +355,24 @@ impl Index {
                 from,
                 step,
                 nodes,
+                interpolated,
             } => {
                 let numbers = complete(source, column, rows)?;
                 (numbers.iter().zip(rows))
                     .map(|(x, row)| {
                         let position = (x - from) / step;
-                        let node = position.round();
-                        if (position - node).abs() > 1e-6 * node.abs().max(1.0) {
+                        let nearest = position.round();
+                        let away = (position - nearest).abs() > AT_NODE * nearest.abs().max(1.0);
+                        // The node itself or, between two, the one before.
+                        let node = if away { position.floor() } else { nearest };
+                        if away && !interpolated {
                             Err(format!(
                                 "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
                                  column, or set `step`",
                                 row + 1,
                                 from + step
                             ))
-                        } else if node < 0.0 || node >= *nodes as f64 {
+                        } else if node < 0.0 || node + f64::from(u8::from(away)) >= *nodes as f64 {
                             Err(format!(
                                 "row {} has `{column}` = {x}, outside the nodes from {from} to {}; set `from` and `to` when fitting",
                                 row + 1,
@@ -401,9 +479,9 @@ pub struct Covariate {
     pub column: String,
     /// The level.
     pub level: Option<String>,
-    /// The value that the model calls 0.
+    /// The value that is 0 in the model.
     pub centre: f64,
-    /// The distance from there to the value that the model calls 1.
+    /// The distance from this value to the value that is 1 in the model.
     pub scale: f64,
 }
 

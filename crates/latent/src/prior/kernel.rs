@@ -25,9 +25,9 @@ pub enum Shape {
     Matern52,
     /// The inner product x·x′.
     Linear,
-    /// 1 everywhere: a common level.
+    /// The constant 1, which gives a common level.
     Constant,
-    /// 1 where all coordinates are equal, else 0: independent levels of groups.
+    /// 1 if all coordinates are equal, otherwise 0, which gives independent levels of groups.
     Same,
 }
 
@@ -86,7 +86,8 @@ impl Shape {
         }
     }
 
-    /// g for every s. If `f` has no slope at s = 0 (Matérn 1/2), it is 0 there, because it is multiplied by s.
+    /// g for every s. If `f` has no slope at s = 0 (Matérn 1/2), the derivative is 0 there, because it is multiplied by
+    /// s.
     fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
         let rate = self.exponent(s, &mut e);
@@ -133,7 +134,8 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// Points of a stationary kernel, minus `centre` (which preserves digits in inner products) and in lengthscales.
+    /// Points of a stationary kernel in units of the lengthscales, minus `centre`, which preserves digits in inner
+    /// products.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {
@@ -339,7 +341,7 @@ pub fn for_blocks(out: &mut Dense, write: impl Fn(usize, &mut [f64]) + Sync) {
         .for_each(|(block, columns)| write(block, columns));
 }
 
-/// Adds up the results of `part` for every block of columns of `matrix`, in a fixed order.
+/// Sums the results of `part` over the blocks of columns of `matrix`, in a fixed order.
 pub fn sum_blocks(
     matrix: &Dense,
     length: usize,

@@ -2,9 +2,9 @@
 //! their sum is observed, and nothing is known of the level of a region without data.
 //!
 //! The first part of a sum with such a direction keeps it, and a later one is constrained there, as in mgcv and INLA,
-//! where later terms add up to zero (Wood 2017, section 5.4.1). Held is a single node, which keeps the precision
-//! sparse: for the linear predictor, and for the evidence, any way of taking the direction out is the same where
-//! another part is flat in it. The reported posterior is shifted such that the constrained direction adds up to zero.
+//! where later terms add up to zero (Wood 2017, section 5.4.1). The constraint fixes a single node, which keeps the
+//! precision sparse. If another part is flat in the same direction, every way to remove the direction gives the same
+//! linear predictor and evidence. The reported posterior is shifted so that the constrained direction sums to zero.
 
 use faer::Side;
 
@@ -24,19 +24,19 @@ const HELD: f64 = 1.0;
 /// The constraints on an intrinsic part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
-    /// The held nodes, one a direction.
+    /// The fixed nodes, one per direction.
     pub nodes: Vec<usize>,
     /// The combinations of the part's null columns that stay flat, concatenated.
     pub keep: Dense,
     /// The contribution of the constrained nodes to log |Q|₊.
     pub log_determinant: f64,
-    /// A constrained direction that moves all linear predictors alike: its values at the nodes that are read,
-    /// normalised to length 1, and its effect on a predictor.
+    /// A constrained direction that shifts all linear predictors equally: its values at the nodes in use, normalised
+    /// to length 1, and its effect on a predictor.
     pub level: Option<(Vec<f64>, f64)>,
 }
 
 impl Pin {
-    /// The precision of each held node.
+    /// The precision of each fixed node.
     pub const PRECISION: f64 = HELD;
 }
 

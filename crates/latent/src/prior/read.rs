@@ -1,15 +1,15 @@
-//! How rows of a table read the latent variables of a prior's parts: coordinates for covariance functions, designs for
-//! concatenated variables.
+//! The mapping from rows of a table to the latent variables of a prior's parts: coordinates for covariance functions,
+//! designs for concatenated variables.
 
 use std::sync::Arc;
 
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
-/// How a part's latent variables are read from a row.
+/// The mapping from a row to the latent variables of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
-    /// Each row has one of its own, new rows new ones.
+    /// Each row has its own variable, and so has each new row.
     Own,
     /// By a node.
     At(Index),
@@ -19,7 +19,7 @@ pub enum Reader {
     Common,
     /// By coordinates.
     Inputs(Vec<Covariate>),
-    /// By the row of a matrix R with RRᵀ the covariance.
+    /// The row of a matrix R with RRᵀ the covariance.
     Given {
         /// The row.
         index: Index,
@@ -92,6 +92,8 @@ pub(super) fn design(
 ) -> Result<(Design, Vec<New>), String> {
     enum Columns {
         Index(Vec<Result<usize, usize>>),
+        /// The node before each row and the weight of the node after it.
+        Between(Vec<(usize, f64)>),
         Values(Dense),
     }
     let n = rows.len();
@@ -104,7 +106,10 @@ pub(super) fn design(
         let columns = match &piece.reader {
             Reader::Own if old => Columns::Index((0..n).map(Ok).collect()),
             Reader::Own => Columns::Index((0..n).map(Err).collect()),
-            Reader::At(index) => Columns::Index(index.positions(source, rows)?),
+            Reader::At(index) => match index.between(source, rows)? {
+                Some(weights) => Columns::Between(weights),
+                None => Columns::Index(index.positions(source, rows)?),
+            },
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
             Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
@@ -144,6 +149,21 @@ pub(super) fn design(
                         sparse.row.push(i);
                         sparse.value.push(*x);
                     }
+                    sparse.col_start.push(sparse.row.len());
+                }
+            }
+            Columns::Between(list) => {
+                let mut entries_of = vec![Vec::new(); piece.latents.len()];
+                for (i, (node, weight)) in list.into_iter().enumerate() {
+                    entries_of[node].push((i, 1.0 - weight));
+                    if weight > 0.0 {
+                        entries_of[node + 1].push((i, weight));
+                    }
+                }
+                for entries in entries_of {
+                    let (rows, weights): (Vec<usize>, Vec<f64>) = entries.into_iter().unzip();
+                    sparse.row.extend(rows);
+                    sparse.value.extend(weights);
                     sparse.col_start.push(sparse.row.len());
                 }
             }

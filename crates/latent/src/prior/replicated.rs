@@ -1,4 +1,4 @@
-//! The same prior for several linear predictors of an observation: independent copies.
+//! Independent copies of a prior, for several linear predictors of an observation.
 
 use crate::{
     Covariance, CovarianceSensitivity, Dense, Design, Error, Parameter, Precision, Prior, Query,
@@ -48,7 +48,7 @@ fn each<T: Clone>(list: &[T], times: usize) -> Vec<T> {
         .collect()
 }
 
-/// The design of `times` predictors an observation over as many copies of the latent variables.
+/// The design of `times` predictors per observation over as many copies of the latent variables.
 pub fn replicate_design(design: &Design, times: usize) -> Design {
     match design {
         _ if times == 1 => design.clone(),
@@ -74,7 +74,7 @@ fn to_sparse(w: &Dense) -> Sparse {
     }
 }
 
-/// The query of `times` predictors an observation.
+/// The query of `times` predictors per observation.
 pub fn replicate_query(query: Query, times: usize) -> Query {
     match query {
         query if times == 1 => query,

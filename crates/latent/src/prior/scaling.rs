@@ -1,4 +1,4 @@
-//! The scale of intrinsic fields: the variance that their structure matrix alone implies.
+//! The scale of intrinsic fields: the variance that the structure matrix alone implies.
 
 use super::field::Field;
 use crate::linear::Geometry;

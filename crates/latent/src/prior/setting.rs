@@ -1,4 +1,4 @@
-//! Hyperparameters of a prior's parts: fixed by the user, or free with a value to start from.
+//! Hyperparameters of a prior's parts: fixed by the user, or free with a starting value.
 
 use crate::{Error, Parameter, PriorDensity, Range};
 
@@ -7,7 +7,7 @@ use crate::{Error, Parameter, PriorDensity, Range};
 pub struct Setting {
     /// Name for tables, like `gp.lengthscale[3]`.
     pub name: String,
-    /// The fixed value, or where learning starts.
+    /// The fixed value, or the starting value of learning.
     pub value: f64,
     /// Whether it is learnt.
     pub free: bool,
@@ -47,10 +47,10 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// All values: θ if free, otherwise the fixed value.
+/// All values: elements of θ for free settings, otherwise the fixed value.
 ///
 /// # Errors
-/// θ has another length, or a value is out of its range.
+/// θ has another length, or a value is outside its range.
 pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     let free = settings.iter().filter(|s| s.free).count();
     if theta.len() != free {
@@ -87,7 +87,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     Ok(all)
 }
 
-/// Selects those of the free settings from one number per setting.
+/// Selects the numbers of the free settings from one number per setting.
 pub fn free_only(settings: &[Setting], all: &[f64]) -> Vec<f64> {
     settings
         .iter()

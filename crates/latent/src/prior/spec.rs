@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or anything between double quotes.
-//! `key=value` fixes, `key~value` is where learning starts, `key~word(numbers)` a prior. `assemble` defines the meaning
-//! of the words.
+//! `key=value` fixes a hyperparameter, `key~value` sets its starting value, and `key~word(numbers)` sets its prior.
+//! `assemble` defines the meaning of the words.
 
 use std::fmt;
 use std::ops::Range;
@@ -75,7 +75,7 @@ pub struct Named {
     pub values: Vec<Word>,
     /// The text in brackets after the word.
     pub arguments: Vec<Word>,
-    /// Written with `~`: a start, to be learnt.
+    /// Written with `~`: a starting value for learning.
     pub start: bool,
 }
 
@@ -93,9 +93,9 @@ pub struct Call {
 /// A parsed prior: a sum of products.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// The text it was read from.
+    /// The source text.
     pub text: String,
-    /// Terms of the sum, each the factors of a product.
+    /// Terms of the sum. Each is a list of the factors of a product.
     pub terms: Vec<Vec<Call>>,
 }
 

@@ -1,4 +1,4 @@
-//! Independent parts side by side: Markov fields, groups and covariates, with a precision of independent blocks.
+//! Concatenated independent parts: Markov fields, groups and covariates, with a precision of independent blocks.
 
 use super::field::Field;
 use super::pin::Pin;
@@ -13,7 +13,7 @@ use crate::{
 pub enum Block {
     /// A Markov field.
     Field(Field),
-    /// Independent variables of one variance.
+    /// Independent variables with a common variance.
     Independent {
         /// The number.
         count: usize,
@@ -150,7 +150,7 @@ impl Stack {
         Ok(setting::values(own.settings(), theta)?[0])
     }
 
-    /// The parts with their own stretch of θ.
+    /// The parts, each with its range of θ.
     fn split<'a>(&'a self, theta: &'a [f64]) -> Result<Vec<(&'a Block, &'a [f64])>, Error> {
         let mut rest = theta;
         let mut parts = Vec::with_capacity(self.parts.len());

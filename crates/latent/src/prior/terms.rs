@@ -1,4 +1,4 @@
-//! Priors as text: the table of words, with arguments and starting values of their hyperparameters.
+//! The table of words for priors as text, with arguments and starting values of their hyperparameters.
 
 use std::ops::Range as Span;
 
@@ -31,20 +31,20 @@ pub struct Hyper {
     pub name: &'static str,
     /// What is allowed.
     pub range: Range,
-    /// Its value or starting value by default; `None`: chosen by the data.
+    /// Its default or starting value. `None` means that the data determine it.
     pub start: Option<f64>,
-    /// Whether it is learnt when it is not given.
+    /// Whether it is learnt if the user gives no value.
     pub learnt: bool,
-    /// The power of the response's unit that it is measured in.
+    /// The power of the response's unit in which it is measured.
     pub power: f64,
     /// The quantity that defines its penalised-complexity prior; `None` if the field defines it.
     pub tail: Option<Tail>,
-    /// Its default prior: a threshold, for lengths relative to the starting value, and a probability.
+    /// Its default prior: a threshold and a probability. For lengths the threshold is relative to the starting value.
     pub usual: (f64, f64),
 }
 
-/// A standard deviation of three times the response's has a hundredth: the default of Wang, Yue and Faraway (*Bayesian Regression
-/// Modeling with INLA*, 2018).
+/// A standard deviation above three times that of the response has a probability of 0.01, the default of Wang, Yue and
+/// Faraway (*Bayesian Regression Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
 /// A length of a tenth of the inputs' spread has probability one twentieth: below it there is seldom anything that
@@ -161,7 +161,7 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "rw1",
         usage: "rw1([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "First-order random walk, flat in its level; precision of a step starts at 1.",
+        meaning: "First-order random walk, flat in its level; precision of a step starts at 1. Rows between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -169,7 +169,7 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "rw2",
         usage: "rw2([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "Second-order random walk, flat in level and slope; precision of a second difference starts at 1.",
+        meaning: "Second-order random walk, flat in level and slope; precision of a second difference starts at 1. Rows between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -210,7 +210,7 @@ pub const TERMS: [Term; 12] = [
     },
 ];
 
-/// A call with known words.
+/// A call whose words are known.
 pub struct Known<'s> {
     /// The whole text.
     text: &'s str,
@@ -252,7 +252,7 @@ fn advice(word: &str, names: &[&str]) -> String {
 }
 
 impl<'s> Known<'s> {
-    /// Looks the words of a call up.
+    /// Looks up the words of a call.
     ///
     /// # Errors
     /// A word is unknown; the error names a similar one or all of them.
@@ -319,7 +319,7 @@ impl<'s> Known<'s> {
             .collect()
     }
 
-    /// Refuses positional words beyond the first `most`.
+    /// Rejects positional words after the first `most`.
     ///
     /// # Errors
     /// There are more.
@@ -438,8 +438,8 @@ impl<'s> Known<'s> {
             .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
     }
 
-    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all. A
-    /// value of 1 of each is `units` in the table's units, in which values are given.
+    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all.
+    /// Values are in the table's units, in which a model value of 1 is an element of `units`.
     ///
     /// # Errors
     /// A value is not a number or out of its range, or a list has another length.

@@ -119,7 +119,7 @@ struct Joint<'a> {
 }
 
 impl<'a> Joint<'a> {
-    /// From the moments of the contrasts.
+    /// The joint distribution with these moments of the contrasts.
     fn new(m: &'a [f64], v: &[f64], size: usize) -> Self {
         let mut covariance = vec![0.0; size * size];
         for k in 0..size {
@@ -134,7 +134,7 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// How far η moves apart at most as coordinate `i` of z moves by 1.
+    /// The largest change of a difference in η when coordinate `i` of z changes by 1.
     fn spread(&self, i: usize) -> f64 {
         let size = self.mean.len();
         let column = (i..size).map(|k| self.root[k * size + i]);

@@ -108,9 +108,9 @@ pub(crate) fn gap(site: &dyn Site, alpha: f64, m: f64, v: f64) -> f64 {
     (site.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v).max(0.0)
 }
 
-/// By how much a site's parts are at odds at (m, v): the largest of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2 ∂f/∂v| at α
-/// = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units of λ; a few
-/// 1e-6 are rounding errors.
+/// The largest inconsistency between a site's parts at (m, v): the maximum of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2
+/// ∂f/∂v| at α = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units
+/// of λ; a few 1e-6 are rounding errors.
 pub fn check_site(site: &dyn Site, m: f64, v: f64) -> f64 {
     let value = site.value(m, v);
     let alpha = value.by_mean;

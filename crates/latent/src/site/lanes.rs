@@ -1,4 +1,4 @@
-//! Logistic sites eight at a time: the functions of `convex` over stretches of sites.
+//! Logistic sites, eight at a time: the functions of `convex` over runs of sites.
 //!
 //! Eight neighbouring logistic sites with one bound share a vector. Other sites and the remainder are evaluated one by
 //! one with [`Convex`]'s own functions, which have the same formulas.
@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    /// Stretches of one bound and of several, with sites of other kinds in between.
+    /// Runs of one bound and of several, with sites of other kinds in between.
     fn stretches() -> Vec<Vec<Convex>> {
         let site = |bound, i: usize| Convex::Logistic {
             bound,

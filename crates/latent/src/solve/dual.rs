@@ -10,9 +10,9 @@
 //!
 //! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along a path that is straight in
 //! φ′(α) (the logarithm of a rate, the logit of a probability) and never leaves the domain: Newton's method in these
-//! coordinates reaches the optimum from a rough guess in a handful of steps. Otherwise Σ̃ nearly confines α to a plane
-//! that such paths leave. There the natural-gradient fixed point, whose iterates stay on it, finds the first iterate
-//! inside the domain, and straight steps end at most 99 % of the way to the boundary.
+//! coordinates reaches the optimum from a rough guess in a few steps. Otherwise Σ̃ nearly confines α to a plane that
+//! such paths leave. In that case the natural-gradient fixed point, whose iterates stay on the plane, finds the first
+//! iterate inside the domain, and straight steps end at most 99 % of the way to the boundary.
 //!
 //! The duality gap, a sum of non-negative terms by Fenchel and Young, is the stopping rule.
 
@@ -235,7 +235,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.problem.geometry.factor(lambda)
     }
 
-    /// Everything about the state's α; `None` if the posterior precision is not positive definite.
+    /// All quantities at the state's α; `None` if the posterior precision is not positive definite.
     fn look(&mut self, state: &State) -> Option<Here> {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
@@ -263,7 +263,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The end, if the gap certifies it.
+    /// The end of the search, if the gap certifies the optimum.
     fn certify(&mut self, here: &Here) -> Option<Status> {
         (here.gap <= self.problem.settings.tolerance).then(|| {
             self.factorised = Some(here.log_determinant);
@@ -449,7 +449,7 @@ impl State {
         }
     }
 
-    /// Forgets all steps; whether there were any.
+    /// Forgets all steps. Returns whether there were any.
     fn forget(&mut self) -> bool {
         let any = !self.pairs.is_empty();
         self.pairs.clear();

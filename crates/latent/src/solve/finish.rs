@@ -1,4 +1,4 @@
-//! From a solved (α, λ) to a fit.
+//! Builds a fit from a solved (α, λ).
 
 use jensen_run::{Outcome, Status};
 

@@ -1,9 +1,9 @@
 //! The natural-gradient fixed point, for bounds without a convex dual.
 //!
-//! At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v, in the same coordinates as the dual's. With the site's natural parameters
-//! `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`: natural gradient ascent of size t on the bound
-//! (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t = 1 unless the bound would fall, then halved. After a
-//! change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
+//! At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v, in the coordinates of the dual. With the site's natural parameters
+//! `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`: natural gradient ascent of size t on the
+//! bound (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t = 1, halved until the bound does not fall.
+//! After a change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
 //!
 //! Steps are accelerated by Anderson mixing of the last few if the mixture raises the bound further.
 
@@ -313,14 +313,14 @@ impl FixedPoint<'_, '_> {
         Some((at.alpha.clone(), at.predictor.clone(), at.variances.clone()))
     }
 
-    /// Whether the geometry can bear these λ.
+    /// Whether the geometry can be factorised at these λ.
     fn admissible(&self, lambda: &[f64]) -> bool {
         super::signed(self.problem.model) || lambda.iter().all(|l| *l >= 0.0)
     }
 }
 
-/// Anderson's mixture of the present point with earlier ones: the combination with the smallest step, in the norm that
-/// gives every coordinate its present scale. `None` without history.
+/// Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the norm that
+/// gives every coordinate its current scale. `None` without history.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

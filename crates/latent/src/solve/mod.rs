@@ -1,4 +1,4 @@
-//! Solvers: iterative methods under one loop.
+//! Solvers: iterative methods that share one loop.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -40,7 +40,7 @@ pub(crate) struct Solution {
     pub lambda: Vec<f64>,
     /// offset + W m.
     pub predictor: Vec<f64>,
-    /// The bound, as the solver evaluated it.
+    /// The bound, evaluated by the solver.
     pub bound: f64,
     pub gap: Option<f64>,
     /// The gain in nats of one step of the natural-gradient fixed point, for solvers that do not take such steps and
@@ -61,9 +61,9 @@ pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
 
 /// Fits the Gaussian posterior of a latent Gaussian model by maximising its bound on log p(y).
 ///
-/// Under `control` like every run: budget, cancellation, trace (`elbo` is the primal objective, `gap` the duality gap),
-/// checkpoints and resumption to the same bits. `warm` starts from an earlier fit if that is feasible. With
-/// `sensitivity` the fit has the derivatives of the bound with respect to the prior and the likelihood's parameters.
+/// `control` provides budget, cancellation, trace (`elbo` is the primal objective, `gap` the duality gap), checkpoints
+/// and resumption to the same bits. `warm` starts from an earlier fit if that is feasible. With `sensitivity` the fit
+/// includes the derivatives of the bound with respect to the prior and the likelihood's parameters.
 ///
 /// # Errors
 /// The errors of [`LatentModel::check`]; a prior that is indefinite beyond jitter, disconnected or improper beyond its
@@ -96,9 +96,9 @@ pub fn fit(
     Ok(fit)
 }
 
-/// Fits the Gaussian posterior under user-defined sites. Bound, posterior and, as certificate, the duality gap are
-/// those of [`fit`](fn@fit). The input is the prior of the latent variables, the design of the linear predictors, and
-/// their offsets.
+/// Fits the Gaussian posterior under user-defined sites. It gives the bound, the posterior and, as a certificate, the
+/// duality gap, like [`fit`](fn@fit). The input is the prior of the latent variables, the design of the linear
+/// predictors, and their offsets.
 ///
 /// # Errors
 /// The errors of [`fit`](fn@fit), and a site with values that are not finite or with ∂f/∂m outside its domain.
@@ -147,7 +147,7 @@ pub fn fit_sites(
     solved(&model, &sites, &call, control)
 }
 
-/// The options of a fit beside its model.
+/// The options of a fit other than its model.
 struct Call<'a> {
     settings: &'a Settings,
     warm: Option<&'a Warm>,

@@ -216,7 +216,7 @@ fn positions_of_rows() {
     );
     assert_eq!(design("grid(spde, 3, 1)"), Design::Identity);
     for (text, message) in [
-        ("rw1(on=t, step=1)", "none of the evenly spaced nodes"),
+        ("ar1(on=t, step=1)", "none of the evenly spaced nodes"),
         ("rw1(on=t, to=3)", "outside the nodes from 2 to 3"),
         ("grid(rw1, 2, 2, on=cell)", "outside its 2 × 2 cells"),
         ("grid(rw1, 1, 2)", "the table has 3 rows, the grid 2 cells"),

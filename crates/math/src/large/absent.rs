@@ -1,4 +1,5 @@
-//! Builds without the feature `large`: no matrix has [`LARGE`] rows, and the loops for small matrices serve all.
+//! Stand-in for builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the loops for small
+//! matrices handle all matrices.
 
 use num_complex::Complex64;
 

@@ -1,4 +1,4 @@
-//! The functions of this module by faer.
+//! Implements the functions of this module with faer.
 
 use std::array;
 
@@ -30,7 +30,7 @@ use super::{Lu, Triangle};
 /// Real and complex numbers.
 pub use faer::traits::ComplexField as Number;
 
-/// Rows from which faer's algorithms are used.
+/// Smallest number of rows for faer's algorithms.
 pub const LARGE: usize = 48;
 
 /// Results are the same on any number of threads.
@@ -86,7 +86,7 @@ pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     }
 }
 
-/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X of n rows; n² operations per column.
+/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X with n rows, in n² operations per column.
 pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     let a = columns(a, n, n);
     let count = x.len().checked_div(n).unwrap_or(0);
@@ -120,7 +120,8 @@ pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     (0..n).all(positive).then_some(l)
 }
 
-/// The first columns of the orthogonal factor, `across` of m, and the upper one, m × n, by Householder's reflections.
+/// The first `across` of m columns of the orthogonal factor, and the upper factor (m × n), by Householder
+/// reflections.
 pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) {
     let size = recommended_block_size::<f64>(m, n);
     let mut r = a.to_vec();

@@ -1,7 +1,7 @@
 //! Two 256-bit registers.
 //!
-//! Every function here runs inside a wrapper that enables AVX2 and FMA (see `simd_fn!`): that is the safety condition
-//! of all the intrinsics below.
+//! Every function here runs inside a wrapper that enables AVX2 and FMA (see `simd_fn!`), which is the safety condition
+//! of all intrinsics below.
 
 use super::F64x8;
 use super::lane_operators;

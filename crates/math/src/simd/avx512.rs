@@ -1,7 +1,7 @@
 //! One 512-bit register.
 //!
-//! Every function here runs inside a wrapper that enables AVX-512 F, DQ, VL, BW, AVX2 and FMA (see `simd_fn!`): that
-//! is the safety condition of all the intrinsics below.
+//! Every function here runs inside a wrapper that enables AVX-512 F, DQ, VL, BW, AVX2 and FMA (see `simd_fn!`), which
+//! is the safety condition of all intrinsics below.
 
 use super::F64x8;
 use super::lane_operators;

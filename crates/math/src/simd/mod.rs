@@ -1,9 +1,9 @@
 //! Eight virtual `f64` lanes and their dispatch at run time.
 //!
-//! [`F64x8`] is the vocabulary in which every kernel is written once. Three types implement it: one 512-bit register
-//! (AVX-512), two 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every
-//! operation; NaN payloads are the one exception. The array agrees with them wherever no fused multiply-add is
-//! involved, and otherwise to within rounding, because on a processor without that instruction it rounds the product.
+//! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
+//! 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every operation, except for
+//! NaN payloads. The array agrees with them except in fused multiply-adds, where it agrees up to rounding, because it
+//! rounds the product on a processor without that instruction.
 //!
 //! A generic `#[inline(always)]` function becomes an ordinary one through [`simd_fn!`](crate::simd_fn), which compiles
 //! it three times and picks by [`Simd`], or through the [`Kernel`] trait and [`Simd::run`].
@@ -21,8 +21,8 @@ mod single;
 
 pub use single::{F32x16, LANES32};
 
-/// The implementing types, for [`simd_fn!`](crate::simd_fn) alone: outside a function that enables the matching
-/// processor features their use is undefined behaviour.
+/// The implementing types, only for [`simd_fn!`](crate::simd_fn). Their use outside a function that enables the
+/// matching processor features is undefined behaviour.
 #[doc(hidden)]
 pub mod lanes {
     #[cfg(target_arch = "x86_64")]
@@ -37,9 +37,9 @@ pub const LANES: usize = 8;
 
 /// Eight `f64` lanes.
 ///
-/// All methods act lane by lane and are `#[inline(always)]`; a generic function over this trait must be so too, in
-/// order to be compiled with the features of the [`simd_fn!`](crate::simd_fn) wrapper it ends up in. Arithmetic comes
-/// from the operator traits.
+/// All methods act lane by lane and are `#[inline(always)]`; a generic function over this trait must also be
+/// `#[inline(always)]`, so that it is compiled with the features of its [`simd_fn!`](crate::simd_fn) wrapper.
+/// Arithmetic comes from the operator traits.
 pub trait F64x8:
     Copy
     + 'static
@@ -204,8 +204,8 @@ pub trait F64x8:
         Self::splat(0.0)
     }
 
-    /// Applies a scalar function to the lanes where `mask` holds and keeps `self` elsewhere: the slow path for rare
-    /// arguments.
+    /// Applies a scalar function to the lanes where `mask` holds and keeps `self` in the other lanes. This is the slow
+    /// path for rare arguments.
     #[inline(always)]
     fn patch(self, mask: Self::Mask, argument: Self, f: impl Fn(f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -236,8 +236,8 @@ pub trait F64x8:
 
 /// An instruction set for the kernels.
 ///
-/// Only a level that this machine has can be obtained (the vector variants cannot be constructed outside this crate,
-/// and are matched as `Simd::Avx2 { .. }`), which is what makes the safe dispatching functions safe.
+/// A caller can obtain only levels that this machine has, because the vector variants cannot be constructed outside
+/// this crate (match them as `Simd::Avx2 { .. }`). The safe dispatching functions rely on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Simd {
     /// Plain Rust, on any machine.
@@ -255,7 +255,7 @@ pub enum Simd {
 pub enum SimdError {
     /// No such level.
     Unknown(String),
-    /// The level exists but this machine lacks it; the best it has is given.
+    /// The level exists, but this machine lacks it. The field has its best level.
     Unavailable {
         /// The requested level.
         wanted: &'static str,
@@ -284,7 +284,7 @@ impl fmt::Display for SimdError {
 impl std::error::Error for SimdError {}
 
 impl Simd {
-    /// The best level this machine has.
+    /// The best level of this machine.
     pub fn detect() -> Self {
         if Self::has_avx512() {
             Self::Avx512
@@ -295,7 +295,7 @@ impl Simd {
         }
     }
 
-    /// Every level this machine has, the best first.
+    /// Every level of this machine, the best first.
     pub fn available() -> Vec<Self> {
         let mut levels = Vec::with_capacity(3);
         if Self::has_avx512() {
@@ -357,7 +357,7 @@ impl fmt::Display for Simd {
 impl FromStr for Simd {
     type Err = SimdError;
 
-    /// Reads `auto`, `avx512`, `avx2` or `scalar`; fails where this machine lacks the level.
+    /// Reads `auto`, `avx512`, `avx2` or `scalar`; fails if this machine lacks the level.
     fn from_str(name: &str) -> Result<Self, SimdError> {
         let need = |has: bool, level: Self| {
             if has {
@@ -379,17 +379,17 @@ impl FromStr for Simd {
     }
 }
 
-/// A computation written once over [`F64x8`], for [`Simd::run`]; [`simd_fn!`](crate::simd_fn) is the shorter way where
-/// no state is captured.
+/// A computation written once over [`F64x8`], for [`Simd::run`]; [`simd_fn!`](crate::simd_fn) is shorter if no state is
+/// captured.
 pub trait Kernel {
     /// The result of the computation.
     type Output;
 
-    /// The computation; mark the implementation `#[inline(always)]`.
+    /// The computation. Mark the implementation `#[inline(always)]`.
     fn run<V: F64x8>(self) -> Self::Output;
 }
 
-/// Prefetches numbers that will be read soon; does nothing on machines without such an instruction.
+/// Prefetches numbers that will be read soon. It does nothing on machines without such an instruction.
 #[inline(always)]
 pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]

@@ -6,11 +6,11 @@ use super::{F64x8, LANES, lane_operators};
 #[derive(Clone, Copy)]
 pub struct ArrayLanes<const N: usize>([f64; N]);
 
-/// Eight numbers, a lane each.
+/// Eight numbers, one per lane.
 pub type ScalarLanes = ArrayLanes<LANES>;
 
-/// The lanes of elementwise kernels: one number, which represents all lanes. On machines with vector instructions,
-/// these kernels are a fallback, and half of the machine code of a kernel over eight numbers was theirs.
+/// The lanes of elementwise kernels as one number, which represents all lanes. On machines with vector instructions
+/// these kernels are only a fallback, and with eight numbers they were half of the machine code of a kernel.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
 

@@ -16,11 +16,11 @@ use super::linear::Factor;
 pub(super) struct Collocation {
     /// Number of stages; the order is 2 s − 1.
     pub stages: usize,
-    /// Nodes, the last of them 1.
+    /// Nodes, of which the last is 1.
     pub nodes: Vec<f64>,
     /// A⁻¹, row-major.
     pub inverse: Vec<f64>,
-    /// Eigenvalues of A⁻¹: the real one first, then one of each pair.
+    /// Eigenvalues of A⁻¹: first the real one, then one of each conjugate pair.
     pub eigenvalues: Vec<Complex64>,
     /// Eigenvectors: `vectors[k][i]`.
     pub vectors: Vec<Vec<Complex64>>,
@@ -33,7 +33,7 @@ pub(super) struct Collocation {
 }
 
 impl Collocation {
-    /// The method with three or five stages, made once.
+    /// The method with three or five stages, computed once.
     pub fn with(stages: usize) -> &'static Collocation {
         static THREE: OnceLock<Collocation> = OnceLock::new();
         static FIVE: OnceLock<Collocation> = OnceLock::new();
@@ -115,7 +115,7 @@ impl Collocation {
         }
     }
 
-    /// The number of conjugate eigenvalues that a stored one represents.
+    /// The number of conjugate eigenvalues that a stored eigenvalue represents.
     pub fn multiplicity(k: usize) -> f64 {
         if k == 0 { 1.0 } else { 2.0 }
     }

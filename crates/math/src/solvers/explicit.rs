@@ -467,13 +467,12 @@ const FOLLOWED: f64 = 1e-5;
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
-    /// The longest step with which perturbations of the states at the start of the step are followed nearly as well as the
-    /// states.
+    /// The longest step that follows perturbations of the states at its start nearly as well as the states.
     ///
-    /// If a solution is at rest, or nearly, its own error allows steps of any length, but its derivatives still move
-    /// with the Jacobian J, and are those of the steps taken. For `y' = λy` a step errs by [`Pair::perturbations`],
-    /// relative to the perturbation; [`FOLLOWED`] is the allowed error. ‖J‖ is estimated along one direction, with one
-    /// more evaluation of the rates.
+    /// If a solution is constant or nearly so, its own error allows steps of any length. Its derivatives still change
+    /// with the Jacobian J, and they are derivatives of the actual steps. For `y' = λy` a step errs by
+    /// [`Pair::perturbations`], relative to the perturbation; [`FOLLOWED`] is the allowed error. ‖J‖ is estimated along
+    /// one direction, with one more evaluation of the rates.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;

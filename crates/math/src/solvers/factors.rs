@@ -1,7 +1,8 @@
-//! Small complex systems of many lanes at once: rows of lanes, and for each lane its own pivots.
+//! Small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
 
 use num_complex::Complex64;
 
+use super::System;
 use crate::simd::Simd;
 use crate::simd_fn;
 
@@ -16,6 +17,9 @@ pub(super) struct Factors {
     pivots: Vec<f64>,
     largest: Vec<f64>,
 }
+
+/// Values computed between two questions to the system whether it gives up: about a millisecond.
+const PART: usize = 1 << 20;
 
 /// Row `to`, and row `from` to be read.
 #[inline(always)]
@@ -67,10 +71,12 @@ fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, us
 }
 
 simd_fn! {
-    fn eliminate, eliminate_fn = <V>(re: &mut [f64], im: &mut [f64], n: usize, pivots: &mut [f64], largest: &mut [f64]) {
+    fn eliminate, eliminate_fn = <V>(
+        re: &mut [f64], im: &mut [f64], n: usize, columns: [usize; 2], pivots: &mut [f64], largest: &mut [f64]
+    ) {
         let lanes = largest.len();
         let row = |i: usize| i * lanes..(i + 1) * lanes;
-        for p in 0..n {
+        for p in columns[0]..columns[1] {
             let pivot = &mut pivots[row(p)];
             pivot.fill(p as f64);
             largest.fill(-1.0);
@@ -174,7 +180,7 @@ simd_fn! {
 impl Factors {
     /// Factors `shift · per · I − a` for real matrices `a`, and replaces the previous factors. A lane with a singular
     /// matrix has solutions that are not finite.
-    pub fn shifted(&mut self, simd: Simd, shift: Complex64, per: &[f64], a: &[f64]) {
+    pub fn shifted(&mut self, system: &mut dyn System, shift: Complex64, per: &[f64], a: &[f64]) {
         let lanes = per.len();
         self.n = (a.len() / lanes.max(1)).isqrt();
         let n = self.n;
@@ -190,11 +196,17 @@ impl Factors {
                 *im += shift.im * per;
             }
         }
-        self.factor(simd, lanes);
+        self.factor(system, lanes);
     }
 
-    /// Factors `shift · per · mass + a` for real matrices, as above.
-    pub fn pencil(&mut self, simd: Simd, shift: Complex64, per: &[f64], [a, mass]: [&[f64]; 2]) {
+    /// Factors `shift · per · mass + a` for real matrices.
+    pub fn pencil(
+        &mut self,
+        system: &mut dyn System,
+        shift: Complex64,
+        per: &[f64],
+        [a, mass]: [&[f64]; 2],
+    ) {
         let lanes = per.len();
         self.n = (a.len() / lanes.max(1)).isqrt();
         self.re.clear();
@@ -207,25 +219,39 @@ impl Factors {
             self.im
                 .extend(imaginary.map(|(mass, per)| shift.im * per * mass));
         }
-        self.factor(simd, lanes);
+        self.factor(system, lanes);
     }
 
-    /// Factors the stored matrices.
-    fn factor(&mut self, simd: Simd, lanes: usize) {
+    /// Factors the stored matrices; if the system gives up, solutions are NaN.
+    fn factor(&mut self, system: &mut dyn System, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);
         self.largest.resize(lanes, 0.0);
-        eliminate(
-            simd,
-            &mut self.re,
-            &mut self.im,
-            n,
-            &mut self.pivots,
-            &mut self.largest,
-        );
+        let mut done = 0;
+        while done < n {
+            let column = (n - done) * (n - done) * lanes;
+            let end = (done + (PART / column).max(1)).min(n);
+            eliminate(
+                system.simd(),
+                &mut self.re,
+                &mut self.im,
+                n,
+                [done, end],
+                &mut self.pivots,
+                &mut self.largest,
+            );
+            if end < n && system.gives_up((end - done) * column) {
+                self.re.fill(f64::NAN);
+                for (p, pivots) in self.pivots.chunks_exact_mut(lanes).enumerate().skip(end) {
+                    pivots.fill(p as f64);
+                }
+                return;
+            }
+            done = end;
+        }
     }
 
-    /// Solves with the matrices or their transposes (not conjugated), in place: real and imaginary parts of `n` rows.
+    /// Solves with the matrices or their transposes (not conjugated) in place. Real and imaginary parts have `n` rows.
     pub fn solve(&self, simd: Simd, re: &mut [f64], im: &mut [f64], transposed: bool) {
         let factors = [&self.re[..], &self.im[..], &self.pivots[..]];
         if transposed {
@@ -238,7 +264,49 @@ impl Factors {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Point;
     use super::*;
+
+    /// A system that is only factored.
+    struct Still(Simd);
+
+    impl System for Still {
+        fn rate(&mut self, _: Point<'_>, _: &mut [f64]) {}
+
+        fn simd(&self) -> Simd {
+            self.0
+        }
+    }
+
+    /// One that gives up after some work.
+    struct Tired(usize);
+
+    impl System for Tired {
+        fn rate(&mut self, _: Point<'_>, _: &mut [f64]) {}
+
+        fn gives_up(&mut self, worked: usize) -> bool {
+            self.0 = self.0.saturating_sub(worked);
+            self.0 == 0
+        }
+    }
+
+    #[test]
+    fn a_long_factorisation_can_be_given_up() {
+        let (n, lanes) = (150, 8);
+        let a: Vec<f64> = (0..n * n * lanes).map(|k| (k as f64).sin()).collect();
+        let mut factors = Factors::default();
+        let solution = |factors: &Factors| {
+            let (mut re, mut im) = (vec![1.0; n * lanes], vec![0.0; n * lanes]);
+            factors.solve(Simd::Scalar, &mut re, &mut im, false);
+            re
+        };
+        let per = [1.0; 8];
+        let work = n * n * n / 3 * lanes;
+        factors.shifted(&mut Tired(work / 2), Complex64::ONE, &per, &a);
+        assert!(solution(&factors).iter().all(|x| x.is_nan()));
+        factors.shifted(&mut Tired(2 * work), Complex64::ONE, &per, &a);
+        assert!(solution(&factors).iter().all(|x| x.is_finite()));
+    }
 
     /// Solutions of three systems with and without a transpose, whose residuals are small; their bits.
     fn solved(simd: Simd, n: usize, lanes: usize) -> Vec<u64> {
@@ -248,7 +316,7 @@ mod tests {
         let per: Vec<f64> = (0..lanes).map(|lane| 0.2 + 0.3 * lane as f64).collect();
         let shift = Complex64::new(0.3, 2.0);
         let mut factors = Factors::default();
-        factors.shifted(simd, shift, &per, &a);
+        factors.shifted(&mut Still(simd), shift, &per, &a);
         let b: Vec<f64> = (0..2 * n * lanes).map(|k| (k as f64).sin()).collect();
         let mut bits = Vec::new();
         for transposed in [false, true] {

@@ -1,13 +1,13 @@
 //! Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
 //!
-//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (by the clock), so that the stages
-//! of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K` for
-//! each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K and
-//! behind them those of M. With `F = y′ − f(y)`, all this equals `radau`.
+//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
+//! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
+//! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K
+//! followed by those of M. With `F = y′ − f(y)`, all this equals `radau`.
 //!
 //! The state of algebraic variables at the start is irrelevant: the last stage satisfies all equations, and no part of
-//! it depends on them. A start that violates the equations without derivatives would be left by a jump, so such lanes
-//! fail.
+//! it depends on them. From a start that violates the equations without derivatives, the solution would jump, so such
+//! lanes fail.
 
 use super::explicit::add_where;
 use super::factors::Factors;
@@ -89,7 +89,7 @@ impl Ode {
         let mut factors = Factors::default();
         let per = vec![1.0 / INSTANT; lanes];
         let parts: [&[f64]; 2] = jacobian.split_at(n * n * lanes).into();
-        factors.pencil(simd, Complex64::ONE, &per, parts);
+        factors.pencil(system, Complex64::ONE, &per, parts);
         let (move_re, mut move_im) = (&mut residuals[..n * lanes], vec![0.0; n * lanes]);
         factors.solve(simd, move_re, &mut move_im, false);
         (0..lanes)

@@ -1,10 +1,10 @@
-//! Integrals by the double exponential rule of Takahasi and Mori (1974), lane by lane with integrands evaluated for all
-//! lanes at once.
+//! Integrals by the double exponential rule of Takahasi and Mori (1974) for each lane, with integrands evaluated for
+//! all lanes at once.
 //!
 //! A node is a row of six numbers: the abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit
-//! `d₀·(b − a)` and the weight of the integrand `w₀·(b − a) + w₁`, so abscissas depend on the limits as on parameters,
-//! and derivatives with respect to the limits are included. The step between nodes is halved until the sum converges;
-//! each lane has its own level.
+//! `d₀·(b − a)` and the weight of the integrand `w₀·(b − a) + w₁`, so the limits act like parameters of the abscissas,
+//! and derivatives include the limits. The rule halves the step between nodes until the sum converges. Each lane has
+//! its own level.
 
 use super::{Differentiable, Point, System};
 
@@ -22,7 +22,7 @@ pub struct Ends {
 pub struct Integral {
     /// The finite limits.
     pub ends: Ends,
-    /// Number of parameters, limits included.
+    /// Number of parameters, including the limits.
     pub parameters: usize,
     /// Tolerance relative to the integral of the integrand's absolute value.
     pub relative: f64,
@@ -41,7 +41,7 @@ const FARTHEST: f64 = 115.0;
 const LEVELS: u32 = 11;
 
 impl Integral {
-    /// The node of an argument, and whether it counts.
+    /// The node of an argument, and whether the sum includes it.
     fn node(&self, t: f64) -> Option<[f64; NODE]> {
         let half_pi = std::f64::consts::FRAC_PI_2;
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
@@ -70,7 +70,7 @@ impl Integral {
             .then_some(node)
     }
 
-    /// The arguments of a level: those that halving the step adds.
+    /// The arguments that halving the step adds at a level.
     fn level(level: u32) -> impl Iterator<Item = f64> {
         let step = 0.5_f64.powi(level as i32);
         let count = (REACH / step) as i32;
@@ -90,7 +90,7 @@ impl Integral {
         }
     }
 
-    /// The integrals of all copies, a row each, and the level of each lane; NaN if the sum does not converge.
+    /// The integrals of all copies, one row each, and the level of each lane; NaN if the sum does not converge.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -151,7 +151,7 @@ impl Integral {
         levels
     }
 
-    /// Whether the limits of a lane are in order; if not, its integrals are NaN.
+    /// Whether the limits of a lane are ordered. Otherwise its integrals are NaN.
     fn begins(&self, x: &[f64], lanes: usize, lane: usize, out: &mut [f64], copies: usize) -> bool {
         let ordered = !(self.ends.lower && self.ends.upper) || x[lane] <= x[lanes + lane];
         if !ordered {
@@ -160,8 +160,8 @@ impl Integral {
         ordered
     }
 
-    /// The products of `weights` (a row for each copy) with the derivatives of the integrals of these levels by the first
-    /// copy of the parameters.
+    /// The products of `weights` (one row per copy) with the derivatives of the integrals at these levels with respect
+    /// to the first copy of the parameters.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

@@ -1,4 +1,4 @@
-//! Factors of small complex matrices, one at a time, for coefficients.
+//! Factors of single small complex matrices, for coefficients.
 
 use num_complex::Complex64;
 

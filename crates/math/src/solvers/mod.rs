@@ -12,13 +12,13 @@
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
 //!
-//! A solver evaluates a [`System`] at a block of lanes, rows of contiguous lanes, and each lane takes its own steps:
-//! its result is a function of its own numbers, independent of the other lanes.
+//! A solver evaluates a [`System`] at a block of lanes, rows of contiguous lanes, and each lane takes its own steps, so
+//! its result is independent of the other lanes.
 //!
 //! *Copies.* Derivatives along a direction are solutions of a larger system of the same form: states `(y, dy)`,
-//! parameters `(p, dp)`, rates `(f, df)`. The solvers here commute with that: solving the larger system with the steps
-//! of the first copy gives the derivative of the solution with its steps held fixed. So one forward and one backward
-//! routine give values, tangents, adjoints, and the derivatives of adjoints along a direction, from which
+//! parameters `(p, dp)`, rates `(f, df)`. The solvers here commute with differentiation: the solution of the larger
+//! system with the steps of the first copy is the derivative of the solution with fixed steps. One forward and one
+//! backward routine therefore give values, tangents, adjoints, and directional derivatives of adjoints, from which
 //! Hessian-vector products follow.
 
 use crate::simd::Simd;
@@ -54,23 +54,29 @@ pub struct Point<'a> {
 
 /// Rates `f(clock, states, parameters)`, lane by lane.
 pub trait System {
-    /// Writes the rates, as many rows as there are outputs in all copies.
+    /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy for this number of states, column-major rows of lanes. While solutions have
-    /// one copy it steers iterations alone, so that differences of rates are enough: the default. Tangents and adjoints
+    /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions
+    /// with one copy it only steers iterations, so the default, differences of rates, suffices. Tangents and adjoints
     /// of implicit steps treat it as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, one row, if the equations are those of a maximum and it is known;
-    /// Newton's steps lead to larger values of it, if they are not too long. `false` if there is none.
+    /// Writes the objective that the root maximises, as one row, if the equations belong to a maximum and the objective
+    /// is known. Newton's steps increase it if they are not too long. `false` without an objective.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
 
-    /// Lanes come in multiples of this.
+    /// Takes note of work beside evaluations, as a number of values computed. Returns whether the caller gives up: its
+    /// results are then NaN.
+    fn gives_up(&mut self, _worked: usize) -> bool {
+        false
+    }
+
+    /// The number of lanes is a multiple of this.
     fn granule(&self) -> usize {
         1
     }
@@ -81,13 +87,13 @@ pub trait System {
     }
 }
 
-/// A [`System`] with the products of its derivatives with a row of weights.
+/// A [`System`] with products of weights and its derivatives.
 pub trait Differentiable: System {
     /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters`, for all copies.
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy, with respect to this number of states.
+/// Forward differences of the rates of a system with one copy, with respect to the given number of states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);

@@ -1,18 +1,19 @@
 //! Initial value problems, many lanes at a time.
 //!
 //! The interval between two output times is the unit interval of a clock: a [`System`] has parameters `(θ, a, b)` and
-//! gives `(b − a) · f(a + (b − a) · clock, y, θ)`. So times are parameters like any others, and steps end on output
+//! gives `(b − a) · f(a + (b − a) · clock, y, θ)`. Times are therefore ordinary parameters, and steps end at output
 //! times.
 //!
-//! *Forward.* Each lane has its own clock and step. A step is accepted where the estimated error of every state of the
-//! first copy is at most `absolute + relative · |y|`; the next one follows from the error (Hairer, Nørsett and Wanner,
-//! *Solving Ordinary Differential Equations I*, II.4). Lanes that have arrived are taken out, so that one slow lane does
+//! *Forward.* Each lane has its own clock and step. The solver accepts a step if the estimated error of every state of
+//! the first copy is at most `absolute + relative · |y|`. The error determines the next step (Hairer, Nørsett and
+//! Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes, so one slow lane does
 //! not keep the others busy.
 //!
-//! *Backward.* A [`Trajectory`] stores time, length and states at the start of every accepted step, and its stages
-//! while memory allows. The adjoint of the steps, with their lengths held, is computed from the last to the first. It
-//! is the exact gradient of the forward result, up to the dependence of the lengths on the arguments, which is below
-//! the tolerance. The cost does not grow with the number of parameters, but for the rows of the products themselves.
+//! *Backward.* A [`Trajectory`] stores time, length and states at the start of every accepted step, and its stages as
+//! far as memory allows. The backward pass computes the adjoint of the steps, with fixed lengths, from the last to the
+//! first. It is the exact gradient of the forward result, up to the dependence of the lengths on the arguments, which
+//! is below the tolerance. The cost does not grow with the number of parameters, except for the rows of the products
+//! themselves.
 
 use super::explicit::{CASH_KARP, DOP853, DORMAND_PRINCE, Explicit};
 use super::radau::Radau;
@@ -26,13 +27,14 @@ use crate::vmath::slices;
 pub enum Method {
     /// Dormand and Prince, order 5 with an error estimate of order 4; order 8 for relative tolerances below 1e-5.
     DormandPrince,
-    /// Cash and Karp, order 5 with an error estimate of order 4; as Dormand and Prince for relative tolerances below 1e-5.
+    /// Cash and Karp, order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use the method of order
+    /// 8 of Dormand and Prince.
     CashKarp,
     /// Radau IIA, implicit and L-stable: three stages (order 5), or five (order 9) for relative tolerances below 1e-7.
     Radau,
-    /// The same for equations `F(t, y, y′) = 0` of index 1: a system is given states and, behind them, their derivatives by
-    /// the clock, and its rates are the residuals F. Its last parameters are the derivatives by time at the start, one for
-    /// each state; results do not depend on them, but the first step does.
+    /// Radau IIA for equations `F(t, y, y′) = 0` of index 1. The system receives states followed by their derivatives
+    /// with respect to the clock, and its rates are the residuals F. Its last parameters are the derivatives with
+    /// respect to time at the start, one per state. Results do not depend on them, but the first step does.
     Implicit,
 }
 
@@ -61,13 +63,13 @@ pub struct Ode {
 const HIGH_ORDER: f64 = 1e-5;
 
 /// Smallest length of an interval of a system of residuals, so that derivatives with respect to time are finite between
-/// two equal times: its body divides by no less.
+/// two equal times. The body divides by no smaller number.
 pub const SHORTEST: f64 = 1e-30;
 
 /// Number of attempts to leave a point after which it counts as stuck.
 const SHRINKING: u32 = 60;
 
-/// Arguments of all lanes: `copies` times the rows of one.
+/// Arguments of all lanes: `copies` times the rows of one copy.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     /// Rows of lanes.
@@ -85,11 +87,11 @@ pub(super) struct Attempt {
     pub states: Vec<f64>,
     /// Whether there is a backward pass.
     pub keeps: bool,
-    /// The stored stages for it, and for the next step, stage by stage.
+    /// The stored stages for the backward pass and for the next step, stage by stage.
     pub stages: Vec<f64>,
     /// Its largest error in units of the tolerance; not finite if it failed.
     pub error: Vec<f64>,
-    /// Rates after it, where the scheme has them.
+    /// Rates after the step, if the scheme computes them.
     pub rates: Option<Vec<f64>>,
     /// The longest step that resolves perturbations, if the scheme requires that.
     pub longest: Option<Vec<f64>>,
@@ -124,7 +126,7 @@ pub(super) struct Front {
     pub clock: Vec<f64>,
     /// The step that the error suggests.
     pub length: Vec<f64>,
-    /// The step that is tried: not beyond the end of the interval.
+    /// The attempted step, which does not pass the end of the interval.
     pub trial: Vec<f64>,
     pub ends: Vec<bool>,
     attempts: Vec<u64>,
@@ -133,13 +135,13 @@ pub(super) struct Front {
     rejected: Vec<u32>,
     pub states: Vec<f64>,
     pub parameters: Vec<f64>,
-    /// Rates at `states`, where not `stale`.
+    /// Rates at `states`, valid unless `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// Stages: in the forward pass those of the last accepted step, if the next one begins with them; in the backward
-    /// pass those of the present step, if they were stored.
+    /// Stages: in the forward pass those of the last accepted step, if the next step starts with them, and in the
+    /// backward pass those of the current step, if they were stored.
     pub stages: Vec<f64>,
-    /// The length of the last step, in the time of the present interval; 0 before the first.
+    /// The length of the last step, in the time of the current interval; 0 before the first.
     pub before: Vec<f64>,
 }
 
@@ -148,7 +150,7 @@ pub(super) trait Scheme {
     /// The error of a step shrinks with its length to this power.
     fn order(&self) -> f64;
 
-    /// How many stages of a step the next one begins with, which the way back needs too.
+    /// Number of stages of a step with which the next one starts. The backward pass also needs them.
     fn stages(&self) -> usize {
         0
     }
@@ -184,9 +186,9 @@ impl Ode {
     }
 
     /// Largest number of steps of a lane of a log density, including rejected ones: 20 000 explicit or 2 000 implicit
-    /// ones at a relative tolerance of 1e-8, by the cube root of the tolerance more or fewer at others, and ten for
-    /// each output time. Draws far from all sensible ones would take millions, and every other draw would wait for
-    /// them: in fits of the corpus from wide starts they took nine tenths of the time.
+    /// steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other tolerances, plus ten per
+    /// output time. Draws far from the posterior would need millions of steps, and all other draws would wait for them.
+    /// In fits of the corpus from wide starts they took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,
@@ -196,7 +198,7 @@ impl Ode {
         (most * share) as u64 + 10 * self.times as u64
     }
 
-    /// Makes tolerances that are tighter than a relative one of `relative` that loose.
+    /// Loosens tolerances that are tighter than the relative tolerance `relative` to that value.
     pub fn loosen(&mut self, relative: f64) {
         let factor = relative / self.relative;
         if factor > 1.0 {
@@ -222,8 +224,8 @@ impl Ode {
     }
 
     /// The states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows. From the
-    /// point at which a lane fails, or exceeds `most` steps in total, its results are NaN. With a trajectory, the steps
-    /// are stored.
+    /// point at which a lane fails, or exceeds `most` steps in total, its results are NaN. With a trajectory, it stores
+    /// the steps.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -361,7 +363,7 @@ impl Ode {
         at(self.parameters + 1) - at(self.parameters)
     }
 
-    /// The lanes that are left, and `slots` in all.
+    /// The remaining lanes, and `slots` in total.
     fn thinned(&self, x: Arguments<'_>, front: &Front, slots: usize) -> Front {
         let mut from: Vec<usize> = (0..front.lanes)
             .filter(|slot| front.who[*slot].is_some())
@@ -392,7 +394,7 @@ impl Ode {
         thin
     }
 
-    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4); the slots that cannot begin.
+    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4). Returns the slots that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,
@@ -466,7 +468,7 @@ impl Ode {
         extends && finite(&front.states) && finite(&front.rates)
     }
 
-    /// Takes the step of a slot; whether it can go on.
+    /// Accepts the step of a slot. Returns whether the slot can continue.
     fn accept(
         &self,
         x: Arguments<'_>,
@@ -571,7 +573,7 @@ impl Front {
         self.stale.fill(false);
     }
 
-    /// The steps to try: to the end of the interval if it is near.
+    /// The steps to try, up to the end of the interval if it is near.
     fn clip(&mut self) {
         for slot in 0..self.lanes {
             let rest = 1.0 - self.clock[slot];

@@ -4,18 +4,18 @@
 //! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
 //! IV.8). They begin at the extrapolated polynomial of the previous step (IV.8, "starting values").
 //!
-//! The estimated error has the order of the stages plus one, the step one of up to twice the stages. So, as in their
-//! code RADAU, the estimate is compared with a tenth of the tolerance to the power of the ratio of the two orders: at
-//! 1e-8 and five stages 1.6e-6.
+//! The error estimate has the order of the stages plus one, and the step has an order of up to twice the stages. As in
+//! the code RADAU, the estimate is therefore compared with a tenth of the tolerance to the power of the ratio of the
+//! two orders, which is 1.6e-6 for a tolerance of 1e-8 and five stages.
 //!
 //! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
-//! evaluated once: the factors of the step are the preconditioner of an iteration that ends at rounding. The matrix is
-//! triangular in the copies, which are solved in sequence; products with the derivatives of the rates are needed once
-//! for each copy. The way back has the stages of the way there.
+//! evaluated once. The factors of the step precondition an iteration that ends at rounding error. The matrix is
+//! triangular in the copies, which are solved one after the other, so products with the derivatives of the rates are
+//! needed once per copy. The backward pass uses the stages of the forward pass.
 //!
-//! Equations `F(t, y, y′) = 0` are solved by the same stages; the differences are in `implicit`.
+//! The same stages solve equations `F(t, y, y′) = 0`; `implicit` has the differences.
 //!
-//! All computations use rows of lanes; an iteration continues until its last lane has converged, and does not change
+//! All computations use rows of lanes. An iteration continues until its last lane has converged, and does not change
 //! converged lanes.
 
 use super::collocation::Collocation;
@@ -67,7 +67,7 @@ pub(super) struct Radau<'a> {
 /// How far the iteration of a slot has come.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
-    /// Under way, with the size of its last change.
+    /// In progress, with the size of its last change.
     Going(f64),
     Done,
     Failed,
@@ -114,7 +114,7 @@ simd_fn! {
         }
     }
 
-    /// The largest size so far of rows, for each lane; a NaN stays.
+    /// The largest size of rows so far, for each lane. NaN persists.
     fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
         let lanes = most.len();
         for row in rows.chunks_exact(lanes) {
@@ -125,7 +125,8 @@ simd_fn! {
         }
     }
 
-    /// A polynomial without a constant at `1 + node · ratio`, less its value at 1: rows of coefficients, the first power first.
+    /// A polynomial without a constant at `1 + node · ratio`, minus its value at 1. Rows hold the coefficients, the
+    /// first power first.
     fn continued, continued_fn = <V>(out: &mut [f64], coefficients: &[f64], node: f64, ratio: &[f64]) {
         let lanes = ratio.len();
         out.fill(0.0);
@@ -199,7 +200,7 @@ impl<'a> Radau<'a> {
             self.linearize_start(system, front);
             let parts: [&[f64]; 2] = self.jacobian.split_at(n * n * lanes).into();
             for (factors, value) in self.factors.iter_mut().zip(values) {
-                factors.pencil(self.simd, *value, &self.per, parts);
+                factors.pencil(system, *value, &self.per, parts);
             }
             return;
         }
@@ -212,7 +213,7 @@ impl<'a> Radau<'a> {
         };
         system.jacobian(point, n, &mut self.jacobian);
         for (factors, value) in self.factors.iter_mut().zip(values) {
-            factors.shifted(self.simd, *value, &self.per, &self.jacobian);
+            factors.shifted(system, *value, &self.per, &self.jacobian);
         }
     }
 
@@ -272,7 +273,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Rates of all copies at all stages, where `moved` copies have moved.
+    /// Rates of all copies at all stages, for `moved` changed copies.
     fn evaluate(&mut self, system: &mut dyn System, front: &Front, z: &[f64], moved: usize) {
         let mut rates = std::mem::take(&mut self.rates);
         rates.resize(z.len(), 0.0);
@@ -297,8 +298,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages of rows of `stride`; only those of one
-    /// copy, with which `x` begins, are used.
+    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages with rows of `stride`. It uses only the
+    /// stages of one copy, with which `x` begins.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -315,7 +316,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The predicted stages: on the extrapolated polynomial of the previous step.
+    /// The predicted stages, on the extrapolated polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -345,8 +346,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Newton's method for the stages of the first copy: the number of iterations of each slot, `None` if they did not
-    /// converge.
+    /// Newton's method for the stages of the first copy. Returns the number of iterations of each slot; `None` if they
+    /// did not converge.
     fn newton(
         &mut self,
         system: &mut dyn System,
@@ -419,8 +420,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; in `x` slots
-    /// that have failed become NaN. `base` and `x` are stages of rows of `stride`.
+    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; slots that
+    /// have failed become NaN in `x`. `base` and `x` are stages of rows of `stride`.
     fn solve(&mut self, base: &[f64], x: &mut [f64], stride: usize, transposed: bool) {
         let lanes = self.per.len();
         let (n, s, simd) = (self.ode.states, self.method.stages, self.simd);
@@ -518,8 +519,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Products of the weights of the stages with the derivatives of the rates: by the states of each stage, and by
-    /// parameters in all.
+    /// Products of the weights of the stages with the derivatives of the rates, with respect to the states of each
+    /// stage and to the parameters in total.
     fn products(
         &mut self,
         system: &mut dyn Differentiable,

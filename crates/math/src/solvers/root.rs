@@ -1,9 +1,9 @@
-//! Systems of equations `f(y, p) = 0`, lane by lane with rates evaluated for all lanes at once.
+//! Systems of equations `f(y, p) = 0` for each lane, with rates evaluated for all lanes at once.
 //!
-//! The solution is found by Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical
-//! Optimization*, sections 4.1 and 11.2), which near a regular root are Newton's. If the equations are those of a
-//! maximum with a known objective, steps are Newton's, halved until the objective grows, as long as halving helps. The
-//! derivatives of the root follow from the implicit function theorem, so they do not depend on the iteration.
+//! The solver uses Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical Optimization*,
+//! sections 4.1 and 11.2). Near a regular root they are Newton's steps. If the equations belong to a maximum with a
+//! known objective, the solver uses Newton's steps, halved until the objective grows. The derivatives of the root
+//! follow from the implicit function theorem, so they do not depend on the iteration.
 
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
@@ -24,8 +24,8 @@ pub struct Root {
     pub unknowns: usize,
     /// Number of parameters.
     pub parameters: usize,
-    /// A lane has a root if no equation is off by more than this. With an objective, it has one if the last step is no
-    /// larger than this relative to 1 and the unknowns, because its equations may have any scale.
+    /// A lane has a root if the error of every equation is at most this. With an objective, it has one if the last step
+    /// is no larger than this relative to 1 and the unknowns, because its equations may have any scale.
     pub tolerance: f64,
     /// Most steps.
     pub max_steps: u64,
@@ -51,12 +51,12 @@ struct Search {
 }
 
 impl Root {
-    /// Numbers of one copy of the arguments: where the search begins, then parameters.
+    /// Number of values in one copy of the arguments: the start of the search, then parameters.
     pub fn arguments(&self) -> usize {
         self.unknowns + self.parameters
     }
 
-    /// The roots, into `unknowns` rows, of the first copy of arguments. NaN if none was found.
+    /// The roots, into `unknowns` rows, of the first copy of arguments. NaN if the search finds no root.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -136,7 +136,7 @@ impl Root {
     }
 
     /// The derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The system has two
-    /// copies; its rates of the second are the derivatives of those of the first.
+    /// copies. The rates of the second copy are the derivatives of those of the first.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -158,8 +158,8 @@ impl Root {
         factors.solve(system.simd(), out, lanes, false);
     }
 
-    /// Products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (and, with two copies, of their
-    /// tangents `dy` behind them) by the first copy of the arguments.
+    /// Products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (followed, with two copies,
+    /// by their tangents `dy`) with respect to the first copy of the arguments.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -332,7 +332,7 @@ impl Search {
             .sum();
     }
 
-    /// Takes the step or shortens the next one.
+    /// Accepts the step or shortens the next one.
     fn judge(&mut self, f: Vec<f64>, objective: f64, tolerance: f64) {
         if let Some(so_far) = self.objective {
             self.follow(f, (so_far, objective), tolerance);
@@ -361,8 +361,8 @@ impl Search {
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
-    /// Takes a part of Newton's step where the objective grows, or halves the part. Near the maximum, whole steps need
-    /// no objective: each squares the error, until only rounding remains.
+    /// Accepts a part of Newton's step if the objective grows, or halves the part. Near the maximum, whole steps need
+    /// no objective, because each squares the error until only rounding remains.
     fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
         let (length, size) = (norm(&self.step), 1.0 + norm(&self.y));
         let near = self.whole && length <= tolerance.sqrt() * size;

@@ -167,7 +167,7 @@ impl Ode {
         }
     }
 
-    /// Restores a front. Returns whether any contributing lane took a step from there.
+    /// Restores a front. Returns whether any contributing lane took a step from that point.
     fn load(&self, x: Arguments<'_>, front: &mut Front, rows: &[f64], counts: &[bool]) -> bool {
         let lanes = front.lanes;
         let (head, rest) = rows.split_at(HEAD * lanes);
@@ -193,7 +193,7 @@ impl Ode {
         any
     }
 
-    /// Adds the weights of outputs to the adjoint of the states there.
+    /// Adds the weights of outputs to the adjoint of the states at that point.
     fn seed(
         &self,
         x: Arguments<'_>,

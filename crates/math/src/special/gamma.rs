@@ -35,8 +35,8 @@ pub fn tgamma(x: f64) -> f64 {
     libm::tgamma(x)
 }
 
-/// Derivative of [`lgamma`]; NaN at the poles 0, -1, ... and at -inf. Relative error some 1e-15, except next to the
-/// negative roots, where it is absolute.
+/// Derivative of [`lgamma`]; NaN at the poles 0, -1, ... and at -inf. The relative error is about 1e-15. Near the
+/// negative roots this is an absolute error.
 pub fn digamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::NAN;
@@ -60,17 +60,17 @@ pub fn trigamma(x: f64) -> f64 {
     one(vmath::trigamma, x)
 }
 
-/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`, without cancellation where x is large.
+/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`, without cancellation for large x.
 pub fn lgamma_step(x: f64, n: f64) -> f64 {
     one_pair(vmath::lgamma_step, x, n)
 }
 
-/// `ψ(x + n) − ψ(x)` for `x > 0` and `n ≥ 0`, without cancellation where x is large.
+/// `ψ(x + n) − ψ(x)` for `x > 0` and `n ≥ 0`, without cancellation for large x.
 pub fn digamma_step(x: f64, n: f64) -> f64 {
     one_pair(vmath::digamma_step, x, n)
 }
 
-/// `ψ′(x + n) − ψ′(x)` for `x > 0` and `n ≥ 0`, without cancellation where x is large.
+/// `ψ′(x + n) − ψ′(x)` for `x > 0` and `n ≥ 0`, without cancellation for large x.
 pub fn trigamma_step(x: f64, n: f64) -> f64 {
     one_pair(vmath::trigamma_step, x, n)
 }
@@ -115,7 +115,7 @@ pub fn lbeta(a: f64, b: f64) -> f64 {
     one_pair(vmath::lbeta, a, b)
 }
 
-/// `n log n - n - log n!`: the log probability that a Poisson distribution of mean `n >= 0` has there, which is the peak.
+/// `n log n - n - log n!`: the log probability of a Poisson distribution of mean `n >= 0` at its peak n.
 pub fn log_poisson_peak(n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
@@ -139,7 +139,7 @@ pub fn lmgamma(k: u32, x: f64) -> f64 {
     sum
 }
 
-/// `x (x + 1) ... (x + n - 1)`; a product that overflows on the way is infinite.
+/// `x (x + 1) ... (x + n - 1)`; a product that overflows in between is infinite.
 pub fn rising_factorial(x: f64, n: u32) -> f64 {
     if x <= 0.0 && x == x.floor() && -x < f64::from(n) {
         return 0.0;
@@ -162,7 +162,7 @@ pub fn rising_factorial(x: f64, n: u32) -> f64 {
     product
 }
 
-/// `x (x - 1) ... (x - n + 1)`; a product that overflows on the way is infinite.
+/// `x (x - 1) ... (x - n + 1)`; a product that overflows in between is infinite.
 pub fn falling_factorial(x: f64, n: u32) -> f64 {
     let product = rising_factorial(-x, n);
     if n.is_multiple_of(2) || product == 0.0 {

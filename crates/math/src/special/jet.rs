@@ -1,19 +1,19 @@
 //! Numbers with their derivatives with respect to two parameters up to the second order, and functions of shape
-//! parameters computed in them: series and continued fractions whose terms are differentiated one by one.
+//! parameters computed with them, by series and continued fractions that are differentiated term by term.
 
 use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A number and its derivatives by two parameters.
+/// A number and its derivatives with respect to two parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jet {
     /// The number.
     pub value: f64,
-    /// By the first parameter, and by the second.
+    /// The derivatives with respect to the first and the second parameter.
     pub first: [f64; 2],
-    /// Twice by the first, by both, and twice by the second.
+    /// Second derivatives: twice the first parameter, both, and twice the second.
     pub second: [f64; 3],
 }
 
@@ -27,14 +27,14 @@ impl Jet {
         }
     }
 
-    /// The parameter in place `which`.
+    /// The parameter with index `which`.
     fn parameter(value: f64, which: usize) -> Self {
         let mut jet = Self::constant(value);
         jet.first[which] = 1.0;
         jet
     }
 
-    /// A function of a jet with its first two derivatives there.
+    /// A function of a jet, given its value and first two derivatives.
     fn chain(self, value: f64, slope: f64, curvature: f64) -> Self {
         let [a, b] = self.first;
         let [aa, ab, bb] = self.second;
@@ -92,7 +92,7 @@ impl Jet {
         self.chain(log1m_exp(self.value), -odds, -odds * (1.0 + odds))
     }
 
-    /// The same with another value, where a better one is known.
+    /// Replaces the value by a more accurate one.
     fn with_value(self, value: f64) -> Self {
         Self { value, ..self }
     }
@@ -106,7 +106,7 @@ impl Jet {
         }
     }
 
-    /// If the value is at its bound, derivatives vanish and the computation stops.
+    /// At a bound of the value, derivatives vanish and the computation stops.
     fn bounds(lower: bool) -> (Self, Self) {
         let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
         if lower { (none, all) } else { (all, none) }
@@ -233,8 +233,8 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
     h
 }
 
-/// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives by `a`, for
-/// `a > 0` and `x >= 0`.
+/// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives with respect to `a`,
+/// for `a > 0` and `x >= 0`.
 pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     let both_infinite = a.is_infinite() && x.is_infinite();
     if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || both_infinite {
@@ -403,8 +403,8 @@ fn capped(x: Jet) -> Jet {
     if x.value > 0.0 { x.with_value(0.0) } else { x }
 }
 
-/// Logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with derivatives by `a` and
-/// `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
+/// Logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with derivatives with
+/// respect to `a` and `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
 pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     let legal = a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite() && !t.is_nan();
     if !legal {
@@ -469,7 +469,8 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     })
 }
 
-/// Logarithm of the distribution function of Student's t at `z` with derivatives by the degrees of freedom.
+/// Logarithm of the distribution function of Student's t at `z` with derivatives with respect to the degrees of
+/// freedom.
 pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if nu.is_nan() || z.is_nan() || nu <= 0.0 || nu.is_infinite() {
         return Jet::nan();
@@ -492,7 +493,8 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if z < 0.0 { far } else { far.log1m_exp() }
 }
 
-/// `log I_v(x)`, the modified Bessel function of the first kind, with derivatives by its order `v > -1`, for `x >= 0`.
+/// `log I_v(x)`, the modified Bessel function of the first kind, with derivatives with respect to its order `v > -1`,
+/// for `x >= 0`.
 pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     let value = super::log_modified_bessel_first_kind(v, x);
     if value.is_nan() {

@@ -1,6 +1,7 @@
 //! Scalar special functions, for interpreters and for the rare arguments of the vector functions.
 //!
-//! Arguments outside a function's domain give NaN. If a vector function exists, its algorithm is used here too.
+//! Arguments outside a function's domain give NaN. If a vector function exists, the scalar function uses the
+//! same algorithm.
 
 mod bessel;
 mod exponential;

@@ -1,4 +1,4 @@
-//! Integrals of peaked densities: the tails of distributions that have no series or fraction for them.
+//! Integrals of peaked densities, for tails of distributions without a series or continued fraction.
 
 use super::{log_phi, log1m_exp};
 use std::f64::consts::PI;
@@ -97,8 +97,8 @@ fn log_skew_tail(z: f64, a: f64) -> f64 {
     top + libm::log(sum) + 0.5 * libm::log(2.0 / PI)
 }
 
-/// The integral of `exp(k (cos u - 1))` over `u` from `from` to `to`: its logarithm, and mean and variance of
-/// `cos u - 1` under that density. Derivatives of the logarithm by `k` are the latter two.
+/// The logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and mean and variance of
+/// `cos u - 1` under that density. The latter two are the derivatives of the logarithm with respect to `k`.
 pub fn von_mises_area(from: f64, to: f64, k: f64) -> [f64; 3] {
     let legal = from <= to && k >= 0.0 && from.is_finite() && to.is_finite() && k.is_finite();
     if !legal {

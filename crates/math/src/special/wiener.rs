@@ -1,4 +1,4 @@
-//! When a Wiener process leaves an interval.
+//! The time at which a Wiener process leaves an interval.
 
 use std::f64::consts::PI;
 
@@ -68,8 +68,9 @@ pub fn log_wiener(x: f64, w: f64) -> f64 {
     scale + libm::log(sum)
 }
 
-/// The `order`-th derivative by `w` of the density behind [`log_wiener`], over that density. The density satisfies the
-/// diffusion equation, so its derivative with respect to time is half the second one with respect to position.
+/// The `order`-th derivative with respect to `w` of the density of [`log_wiener`], divided by that density. The
+/// density satisfies the diffusion equation, so its derivative with respect to time is half the second one with
+/// respect to position.
 pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

@@ -48,7 +48,8 @@ pub fn exp<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `e^x` for `x <= 0`, and 0 below -708, where results are next to `2^-1022`: cheaper than [`exp`]. Error below 1.
+/// `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. It is cheaper than [`exp`]. Error
+/// below 1.
 #[inline(always)]
 pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);

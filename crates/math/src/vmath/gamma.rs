@@ -61,7 +61,7 @@ pub(crate) fn stirling<V: F64x8>(x: V) -> V {
 }
 
 /// Logarithm of the absolute value of the gamma function; infinite at its poles. For `x > 0` the error is below 5, and
-/// next to the zero at 1 below 5 of the relative kind as well; negative lanes are left to a scalar routine.
+/// next to the zero at 1 below 5 of the relative kind as well; a scalar routine handles negative lanes.
 #[inline(always)]
 pub fn lgamma<V: F64x8>(x: V) -> V {
     let (half, one, two) = (V::splat(0.5), V::splat(1.0), V::splat(2.0));
@@ -104,8 +104,8 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also next to the root 1.46);
-/// negative lanes are left to a scalar routine.
+/// Derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also next to the root 1.46); a
+/// scalar routine handles negative lanes.
 #[inline(always)]
 pub fn digamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -146,8 +146,8 @@ pub fn digamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Second derivative of `lgamma`; infinite at the poles. For `x > 0` the error is below 4; negative lanes are left to
-/// a scalar routine.
+/// Second derivative of `lgamma`; infinite at the poles. For `x > 0` the error is below 4; a scalar routine handles
+/// negative lanes.
 #[inline(always)]
 pub fn trigamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -179,8 +179,8 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`: far out, where both have the size of `x log x`, as Stirling's series
-/// has the difference.
+/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`: for large x, where both have the size of `x log x`, it uses the
+/// difference in Stirling's series.
 #[inline(always)]
 pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -258,7 +258,7 @@ pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
 }
 
 /// Logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for arguments up to
-/// 1e3, and does not grow with cancellation where both are large.
+/// 1e3, and cancellation does not increase it if both are large.
 #[inline(always)]
 pub fn lbeta<V: F64x8>(a: V, b: V) -> V {
     let p = a.min(b);

@@ -1,12 +1,12 @@
 //! Special functions on eight lanes at once.
 //!
-//! Each function is generic over [`F64x8`] and `#[inline(always)]`: it belongs inside a kernel that
+//! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
 //! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
-//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the text of a function is
-//! the largest seen against 60-digit references, in units in the last place of the result, on the vector levels; the
-//! scalar level may be one unit worse where it has to do without fused multiply-add.
+//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the documentation of a
+//! function is the largest error observed against 60-digit references, in units in the last place of the result, on
+//! the vector levels. The scalar level may be one unit worse without fused multiply-add.
 //!
-//! The polynomials are Chebyshev fits made by `tools/coefficients.py`.
+//! `tools/coefficients.py` computes the polynomials, which are Chebyshev fits.
 
 mod exp;
 mod gamma;

@@ -57,7 +57,7 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
 
 /// `x^y`, with the special cases of C. Error below 1.5.
 ///
-/// Lanes with `x <= 0`, subnormal or non-finite `x`, or `|y| > 2^64` or non-finite are left to a scalar routine.
+/// Lanes with `x <= 0`, subnormal or non-finite `x`, or `|y| > 2^64` or non-finite go to a scalar routine.
 #[inline(always)]
 pub fn pow<V: F64x8>(x: V, y: V) -> V {
     let normal = V::and(x.ge(V::splat(f64::MIN_POSITIVE)), x.le(V::splat(f64::MAX)));

@@ -1,6 +1,7 @@
 //! The vector functions over slices: `out[i] = f(x[i])`, at a chosen level.
 //!
-//! Slices of unequal length are cut to the shortest. A length that is not a multiple of eight costs one more vector.
+//! Slices of unequal length are truncated to the shortest. A length that is not a multiple of eight costs one more
+//! vector.
 
 use crate::simd::{F64x8, LANES};
 

@@ -157,7 +157,7 @@ pub fn atan<V: F64x8>(x: V) -> V {
 
 /// The angle of the point `(x, y)`, in `[-pi, pi]`. Error below 1.5.
 ///
-/// Lanes with a coordinate that is zero, not finite, or outside `[1e-150, 1e150]` are left to a scalar routine.
+/// Lanes with a coordinate that is zero, not finite, or outside `[1e-150, 1e150]` go to a scalar routine.
 #[inline(always)]
 pub fn atan2<V: F64x8>(y: V, x: V) -> V {
     let (ay, ax) = (y.abs(), x.abs());

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use super::{computed, fitted, matrix, read_request, table};
 
-/// Columns beside the matrix, by name: responses, exposures, trials.
+/// Columns in addition to the matrix, by name: responses, exposures, trials.
 type More = Vec<(String, Vec<f64>)>;
 
 /// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.
@@ -44,8 +44,8 @@ type Predicted<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predicts the rows of `at` (with `beside`), given the data of the fit and its posterior. The last result is the log
-/// predictive density of the responses in `beside`, NaN if there are none.
+/// Predicts the rows of `at` (with `beside`) from the data of the fit and its posterior. The last result is the log
+/// predictive density of the responses in `beside`, NaN without responses.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn predict_latent<'py>(
@@ -79,8 +79,8 @@ pub fn predict_latent<'py>(
     ))
 }
 
-/// Joint draws of the linear predictors of the rows of `at`, given the data of a fit and its posterior: a row per draw,
-/// a column per predictor of a row.
+/// Joint draws of the linear predictors of the rows of `at`, from the data of a fit and its posterior, with one row per
+/// draw and one column per predictor of a row.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn draw_latent<'py>(

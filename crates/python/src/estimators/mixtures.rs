@@ -1,4 +1,5 @@
-//! Mixtures of rows in files that are worked at elsewhere: the step of a shard, and the driver's fit.
+//! Mixtures of rows in files that other processes evaluate: the step of a shard, and the driver's
+//! fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,7 +57,7 @@ pub fn point_step<'py>(
     Ok(PyBytes::new(py, &answer))
 }
 
-/// Fits a mixture to the rows of files, in a folder where one is named: `fit.json`.
+/// Fits a mixture to the rows of files, in a folder if one is named: `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (files, request, out, resume, solve, threads))]
 pub fn fit_point_shards(

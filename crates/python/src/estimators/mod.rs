@@ -1,4 +1,4 @@
-//! The functions of the library for `jensen.sklearn`: arrays in, arrays out. A fit is a fit job in memory. Its result
+//! The functions of the library for `jensen.sklearn`, from arrays to arrays. A fit is a fit job in memory. Its result
 //! is arrays or bytes, which the estimators store and pass back, so this module has no state.
 //!
 //! | file | subject |
@@ -78,7 +78,7 @@ fn fitted<T: Send>(
     made.map_err(|error| raise(&error))
 }
 
-/// Computes something of a finished fit, under the interpreter's eyes.
+/// Computes with a finished fit, and checks for signals in the meantime.
 pub fn computed<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -110,7 +110,7 @@ fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
     table(names.collect(), matrix, Vec::new())
 }
 
-/// Rows of this number of values as a matrix.
+/// Rows of the given number of values as a matrix.
 fn matrix(py: Python<'_>, rows: Vec<f64>, columns: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {
     let count = rows.len() / columns.max(1);
     rows.into_pyarray(py).reshape([count, columns])

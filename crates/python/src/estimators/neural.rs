@@ -36,7 +36,7 @@ fn wide(numbers: &[f32]) -> Vec<f64> {
     numbers.iter().map(|x| f64::from(*x)).collect()
 }
 
-/// Trains an auto-encoder on the rows of `x`, a share of them set apart for validation: `fit.json`, and the weights as
+/// Trains an auto-encoder on the rows of `x`, with a share of them for validation: `fit.json`, and the weights as
 /// bytes.
 #[pyfunction]
 pub fn fit_autoencoder<'py>(
@@ -85,7 +85,7 @@ pub fn encode<'py>(
     ))
 }
 
-/// Means of records given latent values, a row each.
+/// Means of records given latent values, one row each.
 #[pyfunction]
 pub fn decode<'py>(
     py: Python<'py>,
@@ -107,7 +107,7 @@ pub fn decode<'py>(
     matrix(py, means, width)
 }
 
-/// Draws of records: their means given drawn latent values, or draws about these.
+/// Draws of records: their means given drawn latent values, or draws around these means.
 #[pyfunction]
 pub fn draw_records<'py>(
     py: Python<'py>,
@@ -125,7 +125,7 @@ pub fn draw_records<'py>(
     matrix(py, drawn, width)
 }
 
-/// Importance-weighted bounds of the log density of the rows of `x`, in nats, with this number of draws each.
+/// Importance-weighted bounds of the log density of the rows of `x`, in nats, with the given number of draws each.
 #[pyfunction]
 pub fn score_records<'py>(
     py: Python<'py>,

@@ -45,8 +45,8 @@ fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<P
     Points::of_table(&numbered(given)?, request).map_err(|error| raise(&error))
 }
 
-/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and the state to explain other
-/// rows, as bytes.
+/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and, as bytes, the state for
+/// predictions of other rows.
 #[pyfunction]
 pub fn fit_points<'py>(
     py: Python<'py>,
@@ -71,8 +71,8 @@ pub fn fit_points<'py>(
 /// Assignments, a row per point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Assignments of the rows of `x` under a stored fit, a row each (responsibilities, probabilities of factors to be on,
-/// marginals of states), and bounds, one per row or sequence.
+/// Assignments of the rows of `x` under a stored fit, one row each (responsibilities, probabilities that factors are
+/// on, marginals of states), and bounds, one per row or sequence.
 #[pyfunction]
 pub fn explain_points<'py>(
     py: Python<'py>,

@@ -1,4 +1,5 @@
-//! Topics of a corpus with shards elsewhere: the step of shards, scores of held-out documents, and the driver's fit.
+//! Topics of a corpus with shards in other processes: the step of shards, scores of held-out documents, and the
+//! driver's fit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ pub fn shard_step<'py>(
 /// Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
-/// The scores of pieces of held-out documents, in sequence: of each document its log probability and the number of its
+/// The scores of pieces of held-out documents, concatenated: the log probability of each document and its number of
 /// words. `ask` is read in place.
 #[pyfunction]
 pub fn heldout_step<'py>(
@@ -193,7 +194,7 @@ impl Elsewhere<'_> {
         })
     }
 
-    /// The exception of a function, stored for the end.
+    /// The stored exception of a function.
     fn kept<T>(&self, found: PyResult<T>) -> Result<T, String> {
         found.map_err(|error| {
             let said = error.to_string();

@@ -119,7 +119,7 @@ type Fitted<'py> = (
     bool,
 );
 
-/// Learns topics, from `start` where they are given.
+/// Learns topics, starting from `start` if given.
 #[pyfunction]
 #[pyo3(signature = (documents, start, request, threads))]
 pub fn fit_topics<'py>(
@@ -211,8 +211,8 @@ pub fn topic_proportions<'py>(
     matrix(py, thetas, known.topics.topics)
 }
 
-/// Document completion, of a corpus over its held-out documents: mean log predictive probability of a word in nats, its
-/// standard error, words scored, documents scored.
+/// Document completion on the held-out documents of a corpus: mean log predictive probability of a word in nats, its
+/// standard error, and the numbers of scored words and documents.
 #[pyfunction]
 pub fn topic_completion(
     py: Python<'_>,

@@ -20,7 +20,7 @@ impl Axis {
         }
     }
 
-    /// Makes it logarithmic: values that are not positive are left out.
+    /// Makes the axis logarithmic and omits values that are not positive.
     pub fn log(self) -> Self {
         Self { log: true, ..self }
     }
@@ -33,7 +33,7 @@ impl Axis {
         }
     }
 
-    /// Sets the range; values outside are cut off.
+    /// Sets the range. Values outside are clipped.
     pub fn range(self, from: f64, to: f64) -> Self {
         Self {
             range: Some((from, to)),
@@ -102,7 +102,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// The pixel of a value, which may be outside the axis, but not farther than a drawing can hold.
+    /// The pixel of a value. It may lie outside the axis, but within the limits of a drawing.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);

@@ -53,7 +53,7 @@ impl Chart {
         self
     }
 
-    /// Sets width and height in pixels, axes and title included.
+    /// Sets width and height in pixels, including axes and title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 160.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -61,7 +61,7 @@ impl Chart {
         }
     }
 
-    /// Omits the legend, which is otherwise below the axes if some series has a name.
+    /// Omits the legend. Otherwise it is below the axes if some series has a name.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -69,7 +69,7 @@ impl Chart {
         }
     }
 
-    /// Names in the legend, each once, with its first series that has points; and the number of its lines.
+    /// Names in the legend, each with its first series that has points, and the number of lines of the legend.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -233,7 +233,7 @@ enum Mark {
     LineAndPoints,
 }
 
-/// One set of points. Series of the same name share an entry of the legend: give them the same colour.
+/// One set of points. Series with the same name share an entry of the legend, so give them the same colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     name: String,
@@ -260,7 +260,7 @@ impl Series {
         }
     }
 
-    /// A line through points in their order; a point that has no position on the axes interrupts it.
+    /// A line through points in order. A point without a position on the axes interrupts it.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
@@ -270,7 +270,7 @@ impl Series {
         Self::new(name, points.into_iter().collect(), Mark::Points)
     }
 
-    /// Shows the points of a line as well.
+    /// Also shows the points of a line.
     pub fn marked(self) -> Self {
         Self {
             mark: Mark::LineAndPoints,
@@ -286,7 +286,7 @@ impl Series {
         }
     }
 
-    /// Fills a band around the line: the lower and upper end at each of its points.
+    /// Fills a band around the line, given its lower and upper end at each point.
     pub fn band(self, ends: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self {
             band: Some(ends.into_iter().collect()),
@@ -294,7 +294,7 @@ impl Series {
         }
     }
 
-    /// Chooses the colour by number (seven, then from the first again); without it, by the index in the chart.
+    /// Sets the colour by number (seven colours, which then repeat). The default is the index in the chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -315,7 +315,7 @@ impl Series {
         Self { opacity, ..self }
     }
 
-    /// Everything that the axes should cover.
+    /// All points that the axes should cover.
     fn outline(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let band = self.band.iter().flatten();
         let ends = self
@@ -422,7 +422,7 @@ impl Area {
         )
     }
 
-    /// The pieces of a line that are inside.
+    /// The parts of a line inside the panel.
     fn parts(&self, points: &[Option<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut open = false;
@@ -444,7 +444,7 @@ impl Area {
         parts
     }
 
-    /// The piece of a segment that is inside (Liang and Barsky 1984).
+    /// The part of a segment inside the panel (Liang and Barsky 1984).
     fn clip(&self, a: (f64, f64), b: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
         let (dx, dy) = (b.0 - a.0, b.1 - a.1);
         let (mut from, mut to) = (0.0f64, 1.0f64);

@@ -1,4 +1,4 @@
-//! Colours by their meaning: each has a value for paper and light screens and one for dark screens.
+//! Colours by their meaning. Each has a value for paper and light screens and another for dark screens.
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ pub(crate) enum Tint {
     Soft,
     /// Grid lines.
     Grid,
-    /// The ground under a figure.
+    /// The background of a figure.
     Card,
-    /// The series of this number; they repeat.
+    /// The series with this number. Colours repeat.
     Series(usize),
     /// Satisfactory.
     Good,
@@ -23,7 +23,7 @@ pub(crate) enum Tint {
     Fair,
     /// Not to be used.
     Poor,
-    /// A colour that is the same everywhere.
+    /// A fixed colour.
     Own([u8; 3]),
 }
 
@@ -71,7 +71,7 @@ impl Tint {
         Colour::from(self).with_opacity(opacity)
     }
 
-    /// Red, green and blue on light ground, as in files.
+    /// Red, green and blue on a light background, for files.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Own(rgb) => rgb,
@@ -79,12 +79,12 @@ impl Tint {
         }
     }
 
-    /// As SVG in a file.
+    /// The colour as SVG in a file.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// As in a page, whose style sheet knows the background.
+    /// The colour in a page, whose style sheet adapts to the background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),

@@ -15,7 +15,7 @@ const RIGHT: f64 = 78.0;
 const BAR: f64 = 12.0;
 const BAR_GAP: f64 = 10.0;
 
-/// A function of two variables on a regular grid: colours, and contours if requested.
+/// A function of two variables on a regular grid, as colours, with contours if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
     title: String,
@@ -32,7 +32,7 @@ pub struct HeatMap {
 impl HeatMap {
     /// A map of `values`, row by row with `columns` in each; the first row is at the *lower* end of the vertical axis,
     /// so that `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
-    /// evenly: on a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
+    /// evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
     /// row is omitted.
     pub fn new(
         title: impl Into<String>,
@@ -56,7 +56,7 @@ impl HeatMap {
         }
     }
 
-    /// Labels the horizontal axis; a logarithm of the axis is taken over, its range is not.
+    /// Sets label and scale of the horizontal axis from an axis, but not its range.
     pub fn x(self, axis: Axis) -> Self {
         let range = self.x.range;
         Self {
@@ -65,7 +65,7 @@ impl HeatMap {
         }
     }
 
-    /// Labels the vertical axis, in the same way.
+    /// Sets label and scale of the vertical axis in the same way.
     pub fn y(self, axis: Axis) -> Self {
         let range = self.y.range;
         Self {
@@ -74,7 +74,8 @@ impl HeatMap {
         }
     }
 
-    /// The scale of colours: its label, its range if it is not that of the values, and whether it is logarithmic.
+    /// Sets the scale of colours: its label, its range if it differs from that of the values, and whether it is
+    /// logarithmic.
     pub fn value(self, axis: Axis) -> Self {
         Self {
             value: axis,
@@ -82,7 +83,7 @@ impl HeatMap {
         }
     }
 
-    /// Draws lines where the function has these values, by linear interpolation between the cells' centres.
+    /// Draws contours at these values, by linear interpolation between the centres of cells.
     pub fn contours(self, levels: impl IntoIterator<Item = f64>) -> Self {
         Self {
             contours: levels.into_iter().collect(),

@@ -18,13 +18,15 @@ pub struct Image {
 }
 
 impl Image {
-    /// Colours row by row from above; none unless their number is `width × height`, positive, and at most 2²⁴.
+    /// An image of colours, row by row from above; `None` unless their number is `width × height`, positive, and at
+    /// most 2²⁴.
     pub fn rgb(width: usize, height: usize, pixels: Vec<[u8; 3]>) -> Option<Self> {
         let fits = width.checked_mul(height) == Some(pixels.len());
         (fits && (1..=LARGEST).contains(&pixels.len())).then_some(Self { width, pixels })
     }
 
-    /// Shades between 0 (black) and 1 (white), row by row from above; values outside are clipped, NaN is black.
+    /// An image of shades between 0 (black) and 1 (white), row by row from above. Values outside are clipped, and NaN
+    /// is black.
     pub fn grey(
         width: usize,
         height: usize,
@@ -34,7 +36,7 @@ impl Image {
         Self::rgb(width, height, shades.into_iter().map(shade).collect())
     }
 
-    /// Shades such that the least value is black and the largest white.
+    /// An image of shades, from the smallest value (black) to the largest (white).
     pub fn grey_stretched(width: usize, height: usize, values: &[f64]) -> Option<Self> {
         let finite = || values.iter().copied().filter(|v| v.is_finite());
         let (least, most) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -75,7 +77,7 @@ pub struct ImageGrid {
 }
 
 impl ImageGrid {
-    /// An empty grid with this many images in a row, each 48 pixels wide.
+    /// An empty grid with the given number of images in a row, each 48 pixels wide.
     pub fn new(title: impl Into<String>, columns: usize) -> Self {
         Self {
             title: title.into(),
@@ -117,7 +119,7 @@ impl ImageGrid {
         if self.title.is_empty() { 0.0 } else { 24.0 }
     }
 
-    /// Heights of the rows: of the images, and with their captions.
+    /// Heights of the rows, without and with captions.
     fn rows(&self) -> Vec<(f64, f64)> {
         self.images
             .chunks(self.columns)

@@ -1,8 +1,8 @@
 //! Figures as SVG and as PNG: charts, heat maps with contours, and grids of images.
 //!
-//! A [`Figure`] has a title and a grid of panels. Both outputs are drawn from one list of shapes, so that they show the
-//! same; text in the PNG is drawn with an embedded subset of DejaVu Sans. No input makes the drawing fail: non-finite
-//! values, and non-positive ones on a logarithmic axis, are omitted.
+//! A [`Figure`] has a title and a grid of panels. One list of shapes gives both outputs, so they show the same. Text in
+//! the PNG uses an embedded subset of DejaVu Sans. Drawing never fails. It omits non-finite values, and non-positive
+//! values on a logarithmic axis.
 //!
 //! ```
 //! use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -134,7 +134,8 @@ impl Figure {
         self
     }
 
-    /// Sets the number of panels in a row; by default it is as near to a square as possible, at most three.
+    /// Sets the number of panels in a row. By default the grid is as close to a square as possible, with at most three
+    /// panels in a row.
     pub fn columns(self, columns: usize) -> Self {
         Self {
             columns: Some(columns.max(1)),

@@ -1,4 +1,4 @@
-//! Pictures of parameters that are not charts: forests, densities, the triangle of correlations.
+//! Pictures of parameters besides charts: forest plots, densities and the triangle of correlations.
 
 use jensen_math::order::quantile;
 
@@ -109,7 +109,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Words instead of a curve.
+    /// A text instead of a curve.
     fn say(&self, scene: &mut Scene, words: &str) {
         let middle = (
             (self.left + self.right) / 2.0,

@@ -12,11 +12,11 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// How much of a set is run at a scale.
+/// The extent of the runs at a scale.
 pub struct Extent {
-    /// Latent dimensions, a panel each.
+    /// Latent dimensions, one panel each.
     pub latents: &'static [usize],
-    /// Numbers of samples at which the bound becomes a row; the last one is the end.
+    /// Numbers of samples at which the bound becomes a row. The last one is the end.
     pub marks: &'static [f64],
     /// Number of marks that every panel reaches before any continues: auto-encoding variational Bayes, and wake-sleep.
     stages: &'static [(usize, usize)],
@@ -98,7 +98,7 @@ impl Extent {
         }
     }
 
-    /// Number of iterations until this number of samples.
+    /// Number of iterations until the given number of samples.
     fn iterations(&self, samples: f64) -> u64 {
         (samples / (self.minibatches * BATCH as u64) as f64).round() as u64
     }
@@ -245,7 +245,7 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// A run of this figure with at least this number of samples, and its weights.
+/// A run of this figure with at least the given number of samples, and its weights.
 ///
 /// # Errors
 /// Fails if data are missing, training diverges, or the user stops it.

@@ -35,9 +35,9 @@ impl Set {
         }
     }
 
-    /// Standard deviation of all initial weights and biases. The paper draws them from N(0, 0.01), and for digits they
-    /// begin so, which is slow at first and ahead after 6·10⁶ samples. Faces are few, and begin at the default, with
-    /// which auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
+    /// Standard deviation of all initial weights and biases. The paper draws them from N(0, 0.01). Digits use this
+    /// start, which is slow at first and better after 6·10⁶ samples. Faces use the default, because there are few, and
+    /// with it auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),
@@ -45,7 +45,7 @@ impl Set {
         }
     }
 
-    /// The paper's networks with this number of latent values: 500 hidden units for digits, 200 for faces.
+    /// The paper's networks with the given number of latent values: 500 hidden units for digits, 200 for faces.
     pub fn architecture(self, latent: usize) -> Architecture {
         let (width, height) = self.size();
         let (hidden, likelihood) = match self {
@@ -92,7 +92,7 @@ impl Set {
     }
 }
 
-/// Images to learn from and images to test on.
+/// Training images and test images.
 pub struct Images {
     train: Rows,
     test: Option<Rows>,
@@ -132,12 +132,12 @@ fn first<'a>(records: &'a dyn Records, indices: &[usize], count: usize) -> Selec
 }
 
 impl Views<'_> {
-    /// The first `count` images to learn from.
+    /// The first `count` training images.
     pub fn train(&self, count: usize) -> Selection<'_> {
         first(&self.train, &self.images.chosen, count)
     }
 
-    /// The first `count` images to test on.
+    /// The first `count` test images.
     pub fn test(&self, count: usize) -> Selection<'_> {
         first(&self.test, &self.images.apart, count)
     }

@@ -1,4 +1,4 @@
-//! Runs of every algorithm, stored so that they go on where they were.
+//! Stored runs of every algorithm, which can continue.
 
 use std::path::PathBuf;
 
@@ -59,11 +59,11 @@ pub struct Job<'a> {
     pub test: Option<&'a dyn Records>,
     /// A digest of both.
     pub digest: String,
-    /// Standard deviation of all initial weights and biases; the default beginning unless given.
+    /// Standard deviation of all initial weights and biases, instead of the default.
     pub initial_sd: Option<f64>,
     /// Adagrad's step size.
     pub step: f32,
-    /// Minibatches of an iteration: the curve has a point each.
+    /// Minibatches per iteration. The curve has one point per iteration.
     pub minibatches: u64,
     /// Seed.
     pub seed: u64,
@@ -74,7 +74,7 @@ pub struct Job<'a> {
 pub struct Trail {
     /// The curve.
     pub curve: Vec<[f64; 3]>,
-    /// The weights: the best on the test records if there are any, otherwise the last.
+    /// The weights: the best on the test records if there are test records, otherwise the last.
     pub tensors: Vec<Tensor>,
 }
 
@@ -90,8 +90,8 @@ impl Job<'_> {
         }
     }
 
-    /// Trains for `iterations` iterations in total, continuing an earlier call. A longer earlier call is reused unless
-    /// `exact` is set; then training starts again.
+    /// Trains for `iterations` iterations in total, continuing an earlier call. Reuses a longer earlier run, unless
+    /// `exact` is set, which starts training again.
     ///
     /// # Errors
     /// Fails if training diverges, the user stops it, or a file cannot be written.
@@ -234,8 +234,8 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
     }
 }
 
-/// Adagrad's step size with the largest value on the minibatches of the first `iterations` iterations, as the paper
-/// chooses it.
+/// Adagrad's step size with the largest value on the minibatches of the first `iterations` iterations, as in the
+/// paper.
 ///
 /// # Errors
 /// The errors of [`Job::train`], except divergence, which excludes a step size.

@@ -1,6 +1,7 @@
 //! Dual variational inference for latent Gaussian models (Khan, Aravkin, Friedlander and Seeger 2013).
 //!
-//! Every solver runs on the same model with the same kernels and threads; the curves are the lower bound against seconds.
+//! Every solver runs on the same model with the same kernels and threads. The curves show the lower bound against
+//! seconds.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! The paper's dual by plain L-BFGS with dense algebra; and Jensen's solver on dense algebra, which separates the
-//! speed-up of the method from that of the algebra.
+//! The paper's dual by plain L-BFGS with dense algebra, and Jensen's solver on dense algebra. Together they separate
+//! the speed-up of the method from that of the algebra.
 //!
 //! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃ − Σ̃Λ^½ B⁻¹ Λ^½Σ̃`,
 //! `B = I + Λ^½Σ̃Λ^½`. φ is the sites' only barrier: a step that leaves the domain is halved.
@@ -27,7 +27,7 @@ const MOST: u64 = 5_000;
 /// A site's curve: λ, λ′, φ, φ′ at α, or `None` outside the domain.
 #[derive(Clone, Copy)]
 enum Curve {
-    /// Tilted bound, y of n.
+    /// The tilted bound for y successes of n.
     Logistic {
         y: f64,
         n: f64,

@@ -1,4 +1,4 @@
-//! A model and its data, and solvers against each other on it.
+//! A model and its data, and a comparison of solvers on it.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -80,7 +80,7 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-/// The bound along a run. Seconds count from before the model is built, so that no solver's preparation is left out.
+/// The bound along a run. Seconds count from before the model is built, so that no solver's preparation is omitted.
 struct Trail {
     epoch: Instant,
     points: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! Factor analysis of votes: variational EM over the loadings, entries held out.
+//! Factor analysis of votes by variational EM over the loadings, with held-out entries.
 
 use jensen::data::{Column, Table};
 use jensen::latent::{

@@ -132,7 +132,7 @@ impl Runs {
         self.best().last().copied().flatten()
     }
 
-    /// The runs with the step size that ends highest.
+    /// The runs with the step size that gives the highest final bound.
     fn highest(&self) -> Option<&Curve> {
         let ends = self.curves.iter();
         let ends = ends.filter_map(|curve| Some((curve, curve.last()?)));
@@ -175,7 +175,7 @@ impl Lineup {
         })
     }
 
-    /// Figure 7: SGD with the step sizes that SMISO's γ amount to, α |B| γ / N (Eq. 26), from one seed.
+    /// Figure 7: SGD with the step sizes equivalent to SMISO's γ, α |B| γ / N (Eq. 26), for one seed.
     fn plain(task: &Task, records: usize) -> Result<Self, Failure> {
         let rule: Rule = "sgd".parse().map_err(Failure::Method)?;
         let joint = if task.name == "MovieLens" {

@@ -1,4 +1,4 @@
-//! Figures 3 and 4: factorial mixtures of small images made by hand, and of faces.
+//! Figures 3 and 4: factorial mixtures of small hand-made images, and of faces.
 
 use jensen::conjugate::driver::{Driver, DriverSettings, Mode};
 use jensen::conjugate::model::ConjugateModel;

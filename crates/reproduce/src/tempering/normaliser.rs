@@ -1,4 +1,5 @@
-//! log C(T): of the abstracts by its bound and by the paper's draws, and the bound beside annealed importance sampling.
+//! log C(T) of the abstracts by its bound and by the paper's draws, and the bound compared with annealed importance
+//! sampling.
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::partition::{
@@ -75,7 +76,7 @@ const MIDDLE: Sizes = Sizes {
     tokens: 20.0,
 };
 
-/// The bound beside annealed importance sampling from both ends.
+/// The bound and annealed importance sampling from both ends.
 fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
     let name = "100 documents of 20 tokens, 20 topics of 200 terms";

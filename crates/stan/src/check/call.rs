@@ -1,4 +1,4 @@
-//! Calls: the choice of function and signature, and whether the call is allowed in its context.
+//! Checks calls: chooses the function and signature, and decides whether the context allows the call.
 
 use std::borrow::Cow;
 
@@ -344,7 +344,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Whether a function of this name may be called in the present context.
+    /// Whether a function of this name may be called in the current context.
     pub(super) fn may_call(&mut self, name: &str, unnormalised: bool, span: Span) -> Checking<()> {
         let kind = self.context.function.as_ref().map(|(kind, _)| *kind);
         if unnormalised {
@@ -417,7 +417,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The functions an argument names, one for each overload.
+    /// The functions that an argument names, one for each overload.
     fn named_functions(
         &mut self,
         arg: &ast::Expr,

@@ -65,11 +65,11 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// Parses and checks a program. `name` is shown in messages; no file is opened except those from `includes`.
+/// Parses and checks a program. Messages show `name`. The checker opens no files except those from `includes`.
 ///
 /// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
-/// Any bytes are answered with a program or at least one error.
+/// Any input gives a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
     let functions = name.ends_with(".stanfunctions");
@@ -208,7 +208,7 @@ impl Checker {
         self.context.block.unwrap_or(BlockKind::Functions)
     }
 
-    /// Whether the present statement is at the top of its block, where declarations are global.
+    /// Whether the current statement is at the top level of its block, where declarations are global.
     fn at_top(&self) -> bool {
         self.scopes.len() == 1
             && self.block_kind() != BlockKind::Functions

@@ -144,7 +144,7 @@ impl Checker {
         Ok(Stmt { kind, span })
     }
 
-    /// `if … else if … else …`: each `else if` is an `if` within the one before.
+    /// `if … else if … else …`: each `else if` is an `if` nested in the previous one.
     fn branches(
         &mut self,
         branches: &[(ast::Expr, ast::Stmt)],

@@ -1,4 +1,4 @@
-//! Conversions between types, and the type several values share.
+//! Conversions between types, and the common type of several values.
 
 use crate::program::Type;
 

@@ -48,7 +48,7 @@ pub static TABLE: &[Multivariate] = &[
 /// The category `n` counted from 0.
 ///
 /// # Errors
-/// Fails if it is not between 1 and `k`: the point is rejected.
+/// Fails if `n` is not between 1 and `k`. The error rejects the point.
 pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     match usize::try_from(n) {
         Ok(n) if (1..=k).contains(&n) => Ok(n - 1),
@@ -164,7 +164,8 @@ fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     Ok(k.into_iter().map(|k| k as usize - 1).collect())
 }
 
-/// The outcome as a number known for each record, if it is one, checked to be a category below `n`.
+/// The outcome as known numbers, one for each record, if it is known. Fails unless each is a
+/// category below `n`.
 pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
     let y = w.passed[0].sym;
     if !y.has_records(w.density.tape) {
@@ -183,7 +184,7 @@ pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>
     }
 }
 
-/// The value of category `y`, where values and category are each record's.
+/// The value of category `y`, with values and category per record.
 pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     let last = each[each.len() - 1];
     let others = each.iter().enumerate().rev().skip(1);

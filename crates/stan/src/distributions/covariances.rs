@@ -121,7 +121,7 @@ fn shape(function: &str, eta: &Value) -> FnResult<f64> {
 /// A lower-triangular factor with positive diagonal.
 ///
 /// # Errors
-/// Fails if it is not square, or its diagonal not positive.
+/// Fails if the factor is not square or its diagonal is not positive.
 pub fn triangle(function: &str, l: &Value) -> FnResult<Matrix> {
     let l = l.matrix()?;
     let n = dense::check_square(function, l)?;

@@ -2,7 +2,7 @@
 //!
 //! A formula adds *terms* to a [`DensityBuilder`], each with the arguments that it involves, so that calls without
 //! additive constants can omit terms that involve no parameter. Terms are written to minimise the work per element and
-//! to keep scalars outside of sums; the graph folds everything that depends only on data.
+//! to keep scalars outside sums; the graph folds everything that depends only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};
@@ -30,11 +30,11 @@ pub struct DensityBuilder<'g> {
     pub tape: &'g Tape,
     /// Name of the function, for messages.
     pub name: &'static str,
-    /// Leave out terms that only involve data.
+    /// Whether to omit terms that involve only data.
     pub drop: bool,
     /// Arguments.
     pub args: Vec<Arg<'g>>,
-    /// Number of outcomes that scalars are repeated for.
+    /// Number of outcomes for which scalars are repeated.
     pub n: usize,
     /// The terms whose sum is the log density.
     pub terms: Vec<E<'g>>,
@@ -44,7 +44,7 @@ impl<'g> DensityBuilder<'g> {
     /// The arguments as values of the graph.
     ///
     /// # Panics
-    /// Panics if the number is not N: the signature table and the formulas disagree.
+    /// Panics if the number is not N, because then the signature table and the formulas disagree.
     pub fn get<const N: usize>(&self) -> [E<'g>; N] {
         let all: Vec<E<'g>> = self.args.iter().map(|a| a.e).collect();
         all.try_into().unwrap_or_else(|all: Vec<E<'g>>| {
@@ -57,8 +57,8 @@ impl<'g> DensityBuilder<'g> {
         self.tape.constant(x)
     }
 
-    /// Adds the sum of `x` over the outcomes, unless it is to be omitted: `involved` are the positions of the arguments
-    /// it depends on.
+    /// Adds the sum of `x` over the outcomes, unless the call omits such terms. `involved` are the positions of the
+    /// arguments on which `x` depends.
     pub fn term(&mut self, involved: &[usize], x: E<'g>) {
         if self.keeps(involved) {
             let total = self.total(x);
@@ -84,7 +84,7 @@ impl<'g> DensityBuilder<'g> {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
     }
 
-    /// The sum over the outcomes; a scalar counts for each.
+    /// The sum over the outcomes. A scalar counts once per outcome.
     pub fn total(&self, x: E<'g>) -> E<'g> {
         if x.len() == 1 && self.n != 1 {
             self.n as f64 * x
@@ -183,7 +183,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// The log density, without terms that only involve data if `drop`.
+    /// The log density. `drop` omits terms that involve only data.
     ///
     /// # Errors
     /// Fails if sizes do not fit, or a known argument is outside its domain.
@@ -290,8 +290,8 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Both tails, with −∞ and 0 for outcomes at or below `low`. `tails` receives a larger number for those, so that slopes
-/// stay finite.
+/// Both tails, with −∞ and 0 for outcomes at or below `low`. `tails` then receives a larger number, so that slopes stay
+/// finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -314,8 +314,8 @@ pub fn above<'g>(
     )
 }
 
-/// Both tails, with an upper one whose logarithm is smooth at `low`, where outcomes begin: 0 below. The slope at `low`
-/// itself is the right-hand one.
+/// Both tails, for outcomes that begin at `low`. The logarithm of the upper tail is smooth at `low`: 0 below. The slope
+/// at `low` itself is the right-hand one.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
@@ -326,8 +326,8 @@ pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) 
     (lower, below.select(y.num(0.0), at))
 }
 
-/// Both tails of outcomes between two bounds; −∞ and 0 at the lower one and below, 0 and −∞ at the upper one and above.
-/// `tails` receives a number inside the support for those, so that slopes stay finite.
+/// Both tails of outcomes between two bounds: −∞ and 0 at or below the lower bound, 0 and −∞ at or above the upper
+/// bound. `tails` then receives a number inside the support, so that slopes stay finite.
 pub fn within<'g>(
     y: E<'g>,
     [low, high]: [f64; 2],

@@ -1,6 +1,6 @@
 //! Probability distributions, each one row of a table: names and domains of its arguments, its log density as a sum of
 //! terms with the arguments that they depend on, its distribution functions and sampler, and the same formulas over the
-//! graph. Vectorisation, sizes and domain checks are the same for all.
+//! graph. All distributions share the code for vectorisation, sizes and domain checks.
 //!
 //! A new distribution is its signatures in `program/signatures/library.sig` and one row in the file of its kind here.
 //!
@@ -73,10 +73,10 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions of models that are not distributions of one argument given others.
+/// Functions of models that are not distributions of one argument given the others.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
-/// How a density or distribution function is built over the graph, if it can be.
+/// The builder of a density or distribution function over the graph, if it has one.
 pub fn formula(name: &str) -> Option<Formula> {
     static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
     let formulas = FORMULAS.get_or_init(|| {

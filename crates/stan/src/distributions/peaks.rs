@@ -12,10 +12,11 @@ use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// Smallest count at which log n! is so large that its cancellation loses digits.
+/// Smallest count whose log n! is so large that cancellation loses digits.
 pub const LARGE: f64 = 1e4;
 
-/// Whether one of the counts is large and all terms are requested; otherwise they are constants that may be omitted.
+/// Whether one of the counts is large and the call keeps all terms. Otherwise these terms are constants that it may
+/// omit.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)

@@ -122,10 +122,10 @@ pub static TABLE: &[Multivariate] = &[
     .lowered(lower_multinomial_logit, OverRecords::Arrays),
 ];
 
-/// Whether the elements are not negative and sum to 1 within 10⁻⁸.
+/// Checks that no element is negative and that the elements sum to 1 within 10⁻⁸.
 ///
 /// # Errors
-/// Fails if they do not: the point is rejected.
+/// Fails if the elements are not a simplex. The error rejects the point.
 pub fn check_simplex(function: &str, what: &str, theta: &[f64]) -> FnResult<()> {
     check(function, what, Domain::NonNegative, theta)?;
     let sum: f64 = theta.iter().sum();
@@ -336,7 +336,7 @@ fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
     )))
 }
 
-/// Rejects probabilities that do not sum to 1, unless they do by construction.
+/// Rejects probabilities that do not sum to 1. Probabilities that sum to 1 by construction need no check.
 pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     if known::is_simplex(w.density.tape, theta) {
         return Ok(());

@@ -88,14 +88,14 @@ struct Lowering<F> {
 /// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// The row of a univariate distribution: everything that its functions are computed from, on values and on the graph.
+/// The row of a univariate distribution, with everything that its functions need, on values and on the graph.
 /// Functions get the variate first, then the parameters.
 pub struct Univariate {
     /// Name without suffix.
     pub name: &'static str,
     /// Whether the variate is an `int`.
     pub discrete: bool,
-    /// Domain of the variate in the density; outside it the point is rejected.
+    /// Domain of the variate in the density. The density rejects points outside.
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
@@ -162,7 +162,7 @@ impl Univariate {
         }
     }
 
-    /// The variate is an `int`.
+    /// Declares that the variate is an `int`.
     pub const fn discrete(mut self) -> Univariate {
         self.discrete = true;
         self
@@ -186,7 +186,7 @@ impl Univariate {
         self
     }
 
-    /// Adds the log density over the graph; `guards` are the arguments for which draws must be rejected.
+    /// Adds the log density over the graph; `guards` are the arguments whose domains must be checked for every draw.
     pub const fn lowered(mut self, guards: u32, terms: DensityTerms) -> Univariate {
         self.lowered = Some(Lowering { guards, terms });
         self
@@ -204,13 +204,13 @@ impl Univariate {
         self
     }
 
-    /// The log density with this number of arguments, if there are more than the outcome and the parameters.
+    /// The log density with the given number of arguments, if there are more than the outcome and the parameters.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)
     }
 
-    /// Names and suffixes of the functions the distribution has.
+    /// Names and suffixes of the distribution's functions.
     pub fn functions(&self) -> Vec<(String, Suffix)> {
         let mut suffixes = vec![Suffix::Density];
         if self.tails.is_some() {
@@ -343,7 +343,7 @@ impl Univariate {
         }
     }
 
-    /// Records on the tape that the variate scatters about a location with a scale.
+    /// Records on the tape that the variate has a location and a scale.
     fn note_scatter(&self, d: &DensityBuilder<'_>) {
         if let ("std_normal", [values]) = (self.name, &d.args[..]) {
             d.tape.note_unit(values.e.id);
@@ -438,7 +438,7 @@ impl Univariate {
 /// A count as an `int`.
 ///
 /// # Errors
-/// Fails if it does not fit 32 bits.
+/// Fails if the count does not fit 32 bits.
 pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     if x.is_nan() || x.abs() > f64::from(i32::MAX) {
         return Err(FnError::domain(format!(

@@ -3,10 +3,10 @@
 //! time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion
 //! model: an implementation in Stan").
 //!
-//! For a normal drift there is a closed form, [`log_density`]. The rest are integrals of it: over a uniform start by
-//! Gauss-Legendre, and over time, in its logarithm, likewise. A uniform nondecision time weights the times within its
-//! range before the outcome, so a distribution function has no separate integral over it. Distribution functions are
-//! not divided by the probability of leaving through this boundary at all.
+//! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it. Gauss-Legendre
+//! quadrature integrates over a uniform start, and over the logarithm of time. A uniform nondecision time weights the
+//! times within its range before the outcome, so a distribution function has no separate integral over it. Distribution
+//! functions are not normalised by the probability of leaving through this boundary.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -53,7 +53,7 @@ pub const TABLE: &[NamedBuiltin] = &[
     ),
 ];
 
-/// The same over the graph.
+/// The distribution functions over the graph.
 pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lcdf_unnorm", |whole| add_total(whole, Of::Below)),
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
@@ -70,7 +70,7 @@ pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     }
 }
 
-/// The same over the graph.
+/// The log density with varying parameters, over the graph.
 ///
 /// # Errors
 /// As [`varying`].
@@ -177,7 +177,7 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
 enum Range {
     /// The outcome alone.
     Point,
-    /// All times until the earliest decision.
+    /// All times up to the earliest decision.
     Before,
     /// The times that the nondecision time covers, for the density and for both tails.
     Within,

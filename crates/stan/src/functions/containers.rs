@@ -372,7 +372,7 @@ fn append_array(args: &[&Value]) -> FnResult<Value> {
     })
 }
 
-/// Matrices beside each other; vectors are columns here.
+/// Matrices side by side; vectors are columns here.
 fn append_col(args: &[&Value]) -> FnResult<Value> {
     match (args[0], args[1]) {
         (a, b) if is_row(a) && is_row(b) => {
@@ -433,7 +433,7 @@ fn is_column(x: &Value) -> bool {
     x.is_scalar() || matches!(x, Value::Vector(_) | Value::ComplexVector(_))
 }
 
-/// Matrices below each other: the transposes beside each other.
+/// Matrices below each other: their transposes side by side.
 fn append_row(args: &[&Value]) -> FnResult<Value> {
     let (a, b) = (args[0], args[1]);
     if is_column(a) && is_column(b) {

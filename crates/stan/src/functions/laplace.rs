@@ -15,10 +15,10 @@ use crate::value::error::{FnError, FnResult};
 /// The observations, whose density depends on θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
-    /// The function that is passed.
+    /// The passed function.
     Passed,
-    /// A density of the library of counts at `θ + mean`, picked by an index for each count, with a vector of further
-    /// parameters or without.
+    /// A library density of counts at `θ + mean`, where an index for each count selects the element. It may have a
+    /// vector of further parameters.
     Library {
         /// The density.
         density: &'static str,
@@ -125,12 +125,12 @@ impl LaplaceForm {
     }
 }
 
-/// How a mode is searched.
+/// The settings of the search for a mode.
 #[derive(Clone, Debug)]
 pub struct LaplaceSettings {
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: usize,
-    /// The equations of the mode, with this number of unknowns and no parameters yet.
+    /// The equations of the mode, with this number of unknowns and without parameters.
     pub root: Root,
 }
 
@@ -138,10 +138,10 @@ pub struct LaplaceSettings {
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
-    /// For a prior with `n` unknowns. `settings` are the tuple's entries behind the start.
+    /// The settings for a prior with `n` unknowns. `settings` are the entries of the tuple after the start.
     ///
     /// # Errors
-    /// Fails if one is out of its domain.
+    /// Fails if a setting is outside its domain.
     pub fn new(name: &str, n: usize, block: i32, settings: Option<&[Value]>) -> FnResult<Self> {
         let wrong = |what: &str, x: f64, must: &str| {
             Err(FnError::domain(format!(
@@ -199,10 +199,10 @@ impl LaplaceSettings {
     }
 }
 
-/// Latent variables of a square covariance matrix.
+/// The number of latent variables of a square covariance matrix.
 ///
 /// # Errors
-/// Fails if it is not square.
+/// Fails if the matrix is not square.
 pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
     if rows == cols {
         return Ok(rows);
@@ -212,10 +212,10 @@ pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
     )))
 }
 
-/// Whether a vector has one element for each latent variable.
+/// Checks that a vector has one element for each latent variable.
 ///
 /// # Errors
-/// Fails if it has not.
+/// Fails if the sizes differ.
 pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<()> {
     if found == n {
         return Ok(());
@@ -225,7 +225,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
     )))
 }
 
-/// Positions from 0 of the latent variables that counts belong to.
+/// Positions, counted from 0, of the latent variables of the counts.
 ///
 /// # Errors
 /// Fails if their number differs from that of the counts, or one is out of range.
@@ -258,5 +258,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// Jitter of the test for a mode, in units of the prior's mean variance.
+/// Jitter in the test for a mode, in units of the prior's mean variance.
 pub const JITTER: f64 = 1e-8;

@@ -30,7 +30,7 @@ use crate::program::BinaryOp;
 use crate::value::Value;
 use crate::value::error::{FnResult, check_terms};
 
-/// The terms of a density that are kept.
+/// The terms of a density that a call keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     constants: bool,
@@ -76,7 +76,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// The same for a density of other arguments: `masks[i]` are the arguments here that its argument i depends on.
+    /// The terms to keep in a density of other arguments, where `masks[i]` are the arguments here on which its
+    /// argument i depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -100,9 +101,9 @@ pub enum Builtin {
     Map2(fn(f64, f64) -> f64),
     /// An operator under another name.
     Operator(BinaryOp),
-    /// Anything else without side effects.
+    /// Any other function without side effects.
     Pure(fn(&[&Value]) -> FnResult<Value>),
-    /// A constraining transform: value and log-Jacobian.
+    /// A constraining transform, which gives the value and the log-Jacobian.
     Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
     /// A density with terms to keep or drop.
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
@@ -144,7 +145,7 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
     )
 }
 
-/// The same for a call with these arguments, if it is such a function.
+/// Rejects a call with too many terms, if the function has an argument that determines its number of terms.
 ///
 /// # Errors
 /// As there.

@@ -15,7 +15,7 @@ pub enum RandomUse {
 }
 
 /// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): an expression of the program, with the
-/// enclosing iterations and function calls. An evaluation reaches it once.
+/// enclosing iterations and function calls. An evaluation reaches each address once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
@@ -47,7 +47,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// The numbers of `index` for this purpose, at no address yet.
+    /// The numbers of `index` for this purpose, before the first address.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -60,7 +60,7 @@ impl Draws {
         }
     }
 
-    /// Goes to the first number of an address.
+    /// Moves to the first number of an address.
     pub fn go_to(&mut self, address: Address) {
         self.stream = self.stream.of_lane(address.0);
     }

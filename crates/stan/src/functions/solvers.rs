@@ -1,5 +1,5 @@
 //! Names, positions of arguments and settings of the solvers of the library, for both evaluators. Positions count the
-//! arguments behind the function that is passed.
+//! arguments after the passed function.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The solver that a name denotes.
+/// The solver with this name.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`
@@ -28,9 +28,9 @@ pub enum Form {
 enum Settings {
     /// Nowhere.
     Default,
-    /// Relative tolerance, absolute tolerance and limit on steps, from this position on.
+    /// Relative tolerance, absolute tolerance and limit on steps, which begin at this position.
     Three(usize),
-    /// As in `ode_adjoint_tol_ctl`, from this position on.
+    /// The settings of `ode_adjoint_tol_ctl`, which begin at this position.
     Adjoint(usize),
 }
 
@@ -45,7 +45,7 @@ pub struct OdeForm {
     pub rest: usize,
     /// Number of arguments, if not all that follow.
     pub count: Option<usize>,
-    /// States are an `array[] real`, not a `vector`.
+    /// Whether states are an `array[] real` instead of a `vector`.
     pub arrays: bool,
 }
 
@@ -69,7 +69,8 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// The form of a function with this number of arguments after the passed function; `None` if it is not a solver.
+    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a
+    /// solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -108,7 +109,7 @@ impl RootForm {
     /// The system with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// Fails if a setting is out of its domain.
+    /// Fails if a setting is outside its domain.
     pub fn root<'v>(
         &self,
         name: &str,
@@ -159,10 +160,11 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
+    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of
+    /// parameters.
     ///
     /// # Errors
-    /// Fails if a setting is outside of its domain, or the numbers of states and derivatives differ.
+    /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -182,10 +184,10 @@ impl DaeForm {
     }
 }
 
-/// Whether the initial values of a differential-algebraic equation are finite, with Stan's message.
+/// Checks that the initial values of a differential-algebraic equation are finite, with Stan's message.
 ///
 /// # Errors
-/// With the first number that is not finite.
+/// The error names the first number that is not finite.
 pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
     match values.iter().position(|y| !y.is_finite()) {
         Some(i) => Err(FnError::domain(format!(
@@ -235,7 +237,7 @@ impl OdeForm {
     /// The problem with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// Fails if a setting is out of its domain.
+    /// Fails if a setting is outside its domain.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -313,10 +315,10 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
     }
 }
 
-/// Whether times are finite and in order.
+/// Checks that times are finite and in order.
 ///
 /// # Errors
-/// With the first value that is not finite.
+/// The error names the first value that is not finite.
 pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     let mut before = start;
     for (i, time) in times.iter().enumerate() {
@@ -345,7 +347,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
 /// The tolerance of `integrate_1d`, if given.
 ///
 /// # Errors
-/// Fails if it is not positive.
+/// Fails if the tolerance is not positive.
 pub fn integral_tolerance(given: Option<f64>) -> FnResult<f64> {
     let tolerance = match given {
         Some(x) => positive("integrate_1d", "the relative tolerance", x)?,

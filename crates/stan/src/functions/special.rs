@@ -1,6 +1,6 @@
-//! Special functions that `jensen_math::special` does not have: logarithms of tails, and inverses.
+//! Special functions that `jensen_math::special` lacks: logarithms of tails, and inverses.
 //!
-//! Accuracy is about 1e-13 relative unless stated otherwise.
+//! The default relative accuracy is about 1e-13.
 
 use std::f64::consts::LN_2;
 
@@ -16,8 +16,8 @@ fn longest(a: f64) -> usize {
     (10_000.0 + 20.0 * a.sqrt()).min(MOST as f64) as usize
 }
 
-/// log of the lower and of the upper regularised incomplete gamma function; NaN where they take too many terms or
-/// numbers overflow.
+/// log of the lower and of the upper regularised incomplete gamma function; NaN if they need too many terms or
+/// overflow.
 pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || x.is_nan() || x < 0.0 || a < 0.0 {
         return (f64::NAN, f64::NAN);
@@ -76,8 +76,7 @@ pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// log of the regularised incomplete beta function and of its complement; NaN where they take too many terms or
-/// numbers overflow.
+/// log of the regularised incomplete beta function and of its complement; NaN if they need too many terms or overflow.
 pub fn ln_inc_beta(a: f64, b: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || b.is_nan() || x.is_nan() || !(0.0..=1.0).contains(&x) || a < 0.0 || b < 0.0 {
         return (f64::NAN, f64::NAN);

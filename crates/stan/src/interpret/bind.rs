@@ -1,4 +1,4 @@
-//! Binding data: from named numbers to the values that a program declares.
+//! Binds data: converts named numbers to the values that a program declares.
 
 use num_complex::Complex64;
 
@@ -22,18 +22,18 @@ pub struct Input<'a> {
 /// Elements of an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements<'a> {
-    /// All numbers are written as integers; also an empty array.
+    /// All numbers are written as integers, or the array is empty.
     Ints(&'a [i64]),
     /// At least one number is not written as an integer.
     Reals(&'a [f64]),
-    /// Components of a tuple; for an array of tuples each is that component of all, with the array's shape before its
-    /// own.
+    /// Components of a tuple. For an array of tuples, a component holds the values of all elements, with the array's
+    /// shape before its own.
     Tuple(Vec<Input<'a>>),
 }
 
 /// The source of the values of the data block.
 pub trait DataSource {
-    /// The value of that name.
+    /// The value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
     /// Known names, for advice about missing ones.
@@ -41,13 +41,13 @@ pub trait DataSource {
         Vec::new()
     }
 
-    /// Number of rows of the table whose columns are the values. Sizes of its columns need not be given.
+    /// Number of rows of the table whose columns are the values. The data may omit the sizes of its columns.
     fn rows(&self) -> Option<usize> {
         None
     }
 
-    /// Location of a word, if the numbers of that name are codes of words: they are valid indices but not numbers to
-    /// compute with.
+    /// Location of a word, if the numbers with this name are codes of words. Such codes are valid as indices but not
+    /// in arithmetic.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
@@ -66,8 +66,8 @@ impl DataSource for NoData {
 /// Binds every declaration of the data block, in order: sizes, presence, shape, type, constraints.
 ///
 /// # Errors
-/// Of kind [`ErrorKind::Data`] at the declaration's name, in one line with the variable, and the expected and found
-/// types.
+/// An error of kind [`ErrorKind::Data`] at the declaration's name. One line states the variable and the expected and
+/// found types.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {

@@ -1,4 +1,4 @@
-//! Declarations: their sizes, the bounds of their constraints, and whether values satisfy them.
+//! Declarations: evaluates their sizes and bounds, and checks values against them.
 
 use super::machine::Machine;
 use crate::program::{Constraint, Decl, Expr, SizedType, Span};
@@ -39,10 +39,11 @@ impl Machine<'_> {
         })
     }
 
-    /// Whether `value` satisfies the constraint of its declaration.
+    /// Checks that `value` satisfies the constraint of its declaration.
     ///
     /// # Errors
-    /// Of kind `kind` at `span`, with the variable, and the expected and found values, if it is violated.
+    /// An error of kind `kind` at `span` if the value violates the constraint. The message states the variable and
+    /// the expected and found values.
     pub fn check_declared(
         &mut self,
         decl: &Decl,

@@ -1,4 +1,4 @@
-//! Made-up data: values that satisfy the declarations of the data block, for programs that are looked at without data.
+//! Made-up data: values that satisfy the declarations of the data block, for analysing programs without data.
 
 use super::machine::Machine;
 use super::model::constrained;
@@ -8,14 +8,15 @@ use crate::value::Value;
 use crate::value::error::{ErrorKind, Eval};
 use crate::value::sized::{Part, Sized, parts, put_part};
 
-/// The kind of data to make up.
+/// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// Every `int` without closer bounds, and so most sizes; lists of them count from 1 to it.
+    /// The value of every `int` without tighter bounds, and so of most sizes. Arrays of ints count from 1 to this
+    /// number.
     pub size: i32,
-    /// Whether ints between two bounds are the upper one (switches are on) or the lower one.
+    /// Whether ints between two bounds take the upper bound, which turns switches on, or the lower bound.
     pub high: bool,
-    /// Whether a single int without bounds is 0. Sizes usually have bounds, and switches such as brms's `prior_only`
+    /// Whether a single int without bounds is 0. Sizes usually have bounds, while switches such as brms's `prior_only`
     /// have none.
     pub off: bool,
 }
@@ -23,7 +24,7 @@ pub struct Invention {
 /// Binds a made-up value to every declaration of the data block, in order.
 ///
 /// # Errors
-/// For declarations that cannot be satisfied, such as a bound on a size that the sizes violate.
+/// Fails for declarations that no value satisfies, such as a bound on a size that the sizes violate.
 pub fn invent_data(machine: &mut Machine<'_>, what: Invention) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {

@@ -25,9 +25,10 @@ const STEP: f64 = 0.02;
 
 /// The point at which the likelihood of a call is evaluated.
 enum Observations<'a> {
-    /// The function passed, and its arguments behind θ.
+    /// The passed function, and its arguments after θ.
     Passed(&'a FunRef, Vec<Operand>),
-    /// A density of the library: its counts, the positions of their latent variables, the mean there, and further arguments.
+    /// A library density: its counts, the positions of their latent variables, the mean at these, and further
+    /// arguments.
     Library(BuiltinId, Value, Vec<u32>, Vec<f64>, Option<Value>),
 }
 
@@ -109,7 +110,7 @@ impl Latent<'_, '_> {
             .unzip()
     }
 
-    /// `W = −∂²ll` in blocks, column-major; afterwards steps fit the scale that it shows.
+    /// `W = −∂²ll` in blocks, column-major. It also adapts the difference steps to the scale of W.
     fn curvature(&mut self, theta: &[f64]) -> Vec<f64> {
         let n = self.n;
         let centre = self.value(theta);

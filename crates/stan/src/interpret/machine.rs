@@ -25,14 +25,14 @@ pub struct Machine<'m> {
     pub slots: Slots,
     /// The log density so far.
     pub target: f64,
-    /// Whether `jacobian +=` and the log-Jacobians of the parameters count.
+    /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
     /// Whether `~` and `_lupdf` drop their additive constants: the terms without an argument of level parameter. Stan
     /// itself may drop more in the body of a function that is called with data for an argument not declared `data`.
     pub drop_constants: bool,
     /// Random numbers, if the program may draw them.
     pub rng: Option<Draws>,
-    /// The present address, for random numbers.
+    /// The current address, for random numbers.
     pub(super) address: Address,
     pub(super) steps: u64,
     pub(super) depth: u32,
@@ -71,7 +71,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lets it be ended from outside.
+    /// Sets an external interrupt.
     pub fn with_halt(self, halt: Halt) -> Self {
         Self { halt, ..self }
     }

@@ -1,7 +1,7 @@
-//! The slow, plain evaluator: runs a program on scalars as the language defines it.
+//! The reference evaluator. It runs a program on scalars as the language defines it, and is slow.
 //!
-//! It computes transformed data and generated quantities, binds data, and is the oracle that the fast engine is tested
-//! against; its formulas are its own. This module does not depend on the expression graph.
+//! It binds data and computes transformed data and generated quantities. Tests compare the fast engine with it, and
+//! the two share no formulas. This module does not depend on the expression graph.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -23,7 +23,7 @@ pub struct Interpreter {
     pub limits: Limits,
     /// Seed of the random numbers in transformed data.
     pub seed: u64,
-    /// Ends evaluations from outside: binding, and every later one of the bound model.
+    /// Interrupts binding and every later evaluation of the bound model.
     pub halt: Halt,
 }
 
@@ -42,7 +42,7 @@ impl Interpreter {
         self.bind_by(program, sink, |machine| bind_data(machine, data))
     }
 
-    /// The same with made-up data.
+    /// Binds made-up data.
     ///
     /// # Errors
     /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
@@ -131,7 +131,7 @@ fn check_block(machine: &mut Machine<'_>, stmts: &[Stmt], kind: ErrorKind) -> Ev
     Ok(())
 }
 
-/// A program with its data bound and its transformed data computed.
+/// A program with bound data and computed transformed data.
 #[derive(Clone, Debug)]
 pub struct BoundModel {
     program: Arc<Program>,
@@ -148,7 +148,7 @@ pub struct BoundModel {
 }
 
 impl BoundModel {
-    /// Reports only the requested variables. Without generated quantities among them, these are not computed either.
+    /// Reports only the requested variables. If they include no generated quantities, the model computes none.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {
@@ -157,7 +157,7 @@ impl BoundModel {
         self
     }
 
-    /// Whether generated quantities are reported, including the output and rejections of their block.
+    /// Whether to report generated quantities, including the output and rejections of their block.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
         self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
@@ -268,7 +268,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The relation of each coordinate to its reported value, at the present parameters.
+    /// The relation of each coordinate to its reported value, at the current parameters.
     fn scales_with(&self, machine: &mut Machine<'_>) -> Eval<Vec<Scale>> {
         let mut scales = Vec::with_capacity(self.dim);
         for (decl, (_, ty)) in self.program.parameters.iter().zip(&self.parameters) {
@@ -395,8 +395,8 @@ impl BoundModel {
         )
     }
 
-    /// The NaN elements of the data, as the end of a message about NaN; empty if the message is about something else or
-    /// all data are numbers.
+    /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
+    /// subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
         /// Elements that are named.
         const NAMED: usize = 3;

@@ -46,7 +46,7 @@ enum Flow {
 }
 
 impl Machine<'_> {
-    /// Runs statements; declarations stay in scope.
+    /// Runs statements. Their declarations stay in scope.
     ///
     /// # Errors
     /// Any error of the evaluation.

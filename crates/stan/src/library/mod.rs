@@ -1,4 +1,4 @@
-//! The library of the language: from a function's identity to the code that computes it from known values.
+//! The library of the language. It maps a function's identity to the code that computes it from known values.
 
 #[cfg(test)]
 mod tests;
@@ -59,7 +59,7 @@ pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Whether a function with this number of arguments is implemented here.
+/// Whether a function with the given number of arguments is implemented here.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -121,7 +121,7 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
 /// As [`call`]; long computations check `halt`.
 ///
 /// # Errors
-/// The external reason to stop, or the errors of [`call`].
+/// An external interrupt, and the errors of [`call`].
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -143,7 +143,7 @@ pub fn call_under(
 /// As [`ops::binary`]; long computations check `halt`.
 ///
 /// # Errors
-/// The external reason to stop, or the errors of the operator.
+/// An external interrupt, and the errors of the operator.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -205,10 +205,10 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     }
 }
 
-/// As [`draw`]; what may take long does so under `halt`.
+/// As [`draw`]; long computations check `halt`.
 ///
 /// # Errors
-/// The reason to end, from outside; and those of [`draw`], from inside.
+/// An external interrupt, and the errors of [`draw`].
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,

@@ -1,4 +1,4 @@
-//! Branches on conditions that depend on parameters: both sides are lowered, their results selected.
+//! Branches on conditions that depend on parameters: lowers both sides and selects between the results.
 
 use std::rc::Rc;
 
@@ -129,7 +129,7 @@ impl<'g> Lower<'_, 'g> {
         tape.guards.borrow_mut().extend(guards);
     }
 
-    /// Adds the effects of both sides to log density, guards and pending returns.
+    /// Adds the effects of both sides to the log density, the guards and the pending returns.
     fn join<T, U>(&mut self, c: E<'g>, a: &Side<'g, T>, b: &Side<'g, U>) {
         let one = self.tape.constant(1.0);
         let pair = |rejected: bool, guard: E<'g>| if rejected { one } else { guard };

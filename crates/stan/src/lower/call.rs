@@ -24,7 +24,7 @@ pub(super) enum Resolved {
     Function(Builder),
     /// As a density.
     Density(Formula),
-    /// Not at all: only for arguments that are known.
+    /// No builder: the function needs known arguments.
     Known,
 }
 

@@ -102,7 +102,7 @@ struct Extents<'c, 'g> {
 }
 
 impl<'g> Extents<'_, 'g> {
-    /// Nonzero where `e` is not 0 up to rounding.
+    /// Nonzero for draws where `e` is not 0 up to rounding.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()
     }
@@ -130,7 +130,8 @@ impl<'g> Extents<'_, 'g> {
         )
     }
 
-    /// Above the diagonal all is 0, on it positive; rows of a correlation's factor have length 1.
+    /// Elements above the diagonal are 0 and diagonal elements are positive. Rows of a correlation's
+    /// factor have length 1.
     fn no_factor(&self, leaf: E<'g>, correlation: bool) -> Option<E<'g>> {
         let (cx, rows, cols) = (self.cx, self.rows, self.cols);
         let upper: Vec<u32> = (0..(rows * cols) as u32)

@@ -192,7 +192,8 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// The values of indices. In reported values, one index may differ between draws: its position and value.
+    /// The values of indices. The position and value of an index that differs between draws. In reported values, one
+    /// index may do so.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));
@@ -214,7 +215,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((idx, drawn))
     }
 
-    /// The value at index `k`, the one at position `at` of the indices: every candidate is computed, and one chosen.
+    /// The value for index `k` at position `at` of the indices. It computes every candidate and selects one.
     fn chosen(
         &self,
         value: &Sym,
@@ -305,6 +306,6 @@ impl<'g> Lower<'_, 'g> {
 pub(super) enum Condition<'g> {
     /// Known.
     Known(bool),
-    /// Depends on parameters: holds where this is not 0.
+    /// The condition depends on parameters and holds for draws where this is not 0.
     Depends(crate::symbolic::tape::E<'g>),
 }

@@ -1,4 +1,4 @@
-//! Products with one row of the data in a loop over the rows: `X[n] * beta`.
+//! Hoists products with one row of the data out of a loop over the rows: `X[n] * beta`.
 //!
 //! In an unrolled loop, each iteration would be a separate dot product. Instead the product with all rows is computed
 //! once, as one dense product, and each iteration uses its element.

@@ -1,12 +1,12 @@
-//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. The rest
-//! are operations on it, with derivatives of the likelihood that are graphs, too.
+//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. All other
+//! quantities are operations on the mode, with derivatives of the likelihood that are graphs as well.
 //!
 //! The search is Newton's method on `ll(K a) − ½ aᵀ K a`; a has the size of the likelihood's derivatives, whatever the
-//! scale of K. The root has its derivatives from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only f
-//! depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of a
-//! function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h, the
-//! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are
-//! exact, and neither the n² parameters of the search nor its equations need derivatives.
+//! scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only
+//! f depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of
+//! a function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h,
+//! the new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. Values, gradients and Hessian-vector products are
+//! therefore exact, and neither the n² parameters of the search nor its equations need derivatives.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
@@ -301,7 +301,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((found[0] - (quadratic + curved.log_abs_det(n)) * 0.5).into())
     }
 
-    /// Rejects draws where the root is not a mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive
+    /// Rejects draws whose root is not a mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive
     /// definite.
     fn must_be_mode(&self, covariance: E<'g>, curved: E<'g>, n: usize) {
         let diagonal: Vec<u32> = (0..n as u32).map(|i| i * (n as u32 + 1)).collect();
@@ -377,7 +377,7 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether the Hessian has entries outside of its blocks: its product with a vector differs from that of the blocks, at
+/// Whether the Hessian has entries outside its blocks: its product with a vector differs from that of the blocks, at
 /// a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     /// Size beyond rounding, relative to the terms of a sum.

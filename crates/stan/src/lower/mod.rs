@@ -1,9 +1,9 @@
-//! From a program with its data to the expression graph of its log density.
+//! Lowers a program with its data to the expression graph of its log density.
 //!
 //! Lowering is an evaluation over symbolic values: expressions that depend only on data are computed as in the
-//! interpreter, all others become nodes of the graph. Loops are unrolled, functions inlined; a branch on data is taken,
-//! a branch on parameters is lowered on both sides and its results are selected. Nodes carry the source expression that
-//! they come from, which identifies the copies of a loop body for merging into vector operations.
+//! interpreter, all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches on
+//! data. It lowers both sides of a branch on parameters and selects between the results. Nodes carry the source
+//! expression that they come from, which identifies the copies of a loop body for merging into vector operations.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -57,9 +57,9 @@ use crate::value::sized;
 /// The purpose of the graph, and its largest size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowerOptions {
-    /// Leave out the additive constants of `~` and of densities called as `_lupdf` and `_lupmf`.
+    /// Whether to omit the additive constants of `~` and of densities called as `_lupdf` and `_lupmf`.
     pub propto: bool,
-    /// Add the log-Jacobians of the parameters' transforms.
+    /// Whether to add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
     /// Largest number of nodes during construction; about half of it also limits the executed statements and
     /// iterations.
@@ -80,13 +80,13 @@ impl Default for LowerOptions {
 /// The log density of a program with its data.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// Input 0 are the unconstrained coordinates, output 0 is the log density: NaN where the program rejects.
+    /// Input 0 are the unconstrained coordinates, output 0 is the log density: NaN for draws that the program rejects.
     pub graph: Graph,
     /// Number of unconstrained coordinates.
     pub dim: usize,
     /// Names of the coordinates, as in `theta.1`.
     pub names: Vec<String>,
-    /// The values that the program declares to scatter about a location with a scale.
+    /// The values to which the program gives a location and a scale.
     pub scattered: Vec<Scattered>,
 }
 
@@ -167,7 +167,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the present thread, if there are no others; programs that are too deep for a browser's stack fail
+/// Runs `lower` on the current thread, if there are no others; programs that are too deep for a browser's stack fail
 /// there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
@@ -263,7 +263,7 @@ struct Lower<'p, 'g> {
     axis: Option<records::Axis>,
     /// The random calls so far, if random numbers are allowed.
     random: Option<random::Random>,
-    /// The present address, for random numbers.
+    /// The current address, for random numbers.
     address: Address,
     /// Mixed into the provenance of nodes: the chain of calls that they come from.
     site_base: u32,
@@ -378,7 +378,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The sum of all terms; NaN where a guard holds.
+    /// The sum of all terms; NaN for draws where a guard holds.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);

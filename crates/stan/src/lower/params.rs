@@ -1,4 +1,4 @@
-//! Parameters: from unconstrained coordinates to constrained values, with the log-Jacobian.
+//! Parameters: maps unconstrained coordinates to constrained values, with the log-Jacobian.
 //!
 //! The maps themselves are in [`crate::symbolic::transforms`].
 
@@ -14,7 +14,7 @@ use crate::value::sized::{Part, Sized, parts};
 /// Extents of a declared type.
 ///
 /// # Errors
-/// For tuples, and for complex numbers, whose parts have separate extents.
+/// Fails for tuples, and for complex numbers, whose parts have separate extents.
 pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
     let (array, inner) = ty.unwind();
     let leaf = match inner {

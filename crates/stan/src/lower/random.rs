@@ -1,8 +1,8 @@
 //! Random numbers of generated quantities.
 //!
-//! A graph draws no random numbers: they are inputs. If a formula computes them from standard numbers, these are drawn
-//! in advance. Other calls of the library wait for their arguments, and expressions that depend on their numbers wait
-//! for them, stage by stage.
+//! A graph draws no random numbers: they are inputs. If a formula computes them from standard numbers, the caller
+//! draws the standard numbers in advance. Other library calls need their arguments first, and expressions need the
+//! numbers on which they depend, so evaluation proceeds in stages.
 
 use jensen_graph::{NodeId, Op};
 
@@ -34,7 +34,7 @@ pub enum Standard {
     Exponential,
 }
 
-/// Numbers within an input of the graph.
+/// A range of numbers in an input of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// The input.
@@ -50,7 +50,7 @@ pub struct Numbers {
 pub enum Argument {
     /// Known.
     Known(Value),
-    /// Among the numbers of the stage.
+    /// A range of the stage's numbers.
     Computed {
         /// The first of its numbers, in storage order.
         first: usize,

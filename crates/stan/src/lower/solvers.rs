@@ -29,7 +29,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The value of a setting, which the checker saw to be data.
+    /// The value of a setting. The checker has ensured that it is data.
     fn setting(&self, k: usize) -> FnResult<Cow<'_, Value>> {
         self.values[k]
             .known()
@@ -219,7 +219,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         value.e(lower.tape).map_err(|e| e.at(span))
     }
 
-    /// Further arguments that depend on parameters, and how many elements they have.
+    /// Further arguments that depend on parameters, and their number of elements.
     fn passed_on(&self, rest: &[Sym]) -> (Vec<E<'g>>, usize) {
         let mut parts = Vec::new();
         rest.iter()
@@ -422,7 +422,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(out.into())
     }
 
-    /// The results of each job, in sequence.
+    /// The results of the jobs, concatenated.
     fn map_rect(&mut self, call: &Call<'_>) -> Eval<Sym> {
         let at = |e: FnError| e.at(call.span);
         let [phi, theta, reals, ints] = call.values else {

@@ -1,4 +1,4 @@
-//! Lowering without data: whether a program can be lowered at all.
+//! Trial lowering without data: tests whether a program can be lowered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,10 +42,9 @@ const ROOM: u64 = 256 << 20;
 /// Number of checks of the interrupt, one every few hundred steps, after which a trial gives no result.
 const PATIENCE: u64 = 4_000;
 
-/// The constructs of a correct program that lowering rejects, found by lowering it with made-up data that satisfy its
-/// declarations. An error where all such data are refused, as data that the program does not declare cannot change it,
-/// and a warning where some are. Data with which the program fails for other reasons give no result; a program without
-/// data fails for its own reasons.
+/// The constructs of a correct program that lowering rejects. The test lowers the program with made-up data that
+/// satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if it
+/// does so for some. Data with which the program fails for other reasons give no result.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]

@@ -1,4 +1,4 @@
-//! Names of dimensions: the variables that sizes are declared with.
+//! Names of dimensions: the variables in declared sizes.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind}
 
 impl Program {
     /// The variables that are the declared sizes, by the declared variable: `["J", "K"]` for `matrix[J, K] x` and
-    /// `array[J] vector[K] x`; none for a size that is any other expression, or that draws have values of.
+    /// `array[J] vector[K] x`; none for a size that is another expression or that is itself a reported variable.
     ///
-    /// For data, parameters, transformed parameters and generated quantities. Tuples and complex numbers, whose values
-    /// have other dimensions than their declarations, are omitted.
+    /// For data, parameters, transformed parameters and generated quantities. The list omits tuples and complex
+    /// numbers, whose values have other dimensions than their declarations.
     pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
         let blocks = [&self.transformed_parameters, &self.generated_quantities];
         let computed = blocks.into_iter().flatten().filter_map(declared);

@@ -2,8 +2,8 @@
 
 use super::{Function, Program, Stmt, StmtKind, VarId};
 
-/// The variables of each function: its arguments and the declarations in its body. A recursive call saves those of its
-/// caller.
+/// The variables of each function: its arguments and the declarations in its body. A recursive call saves the
+/// variables of its caller.
 pub fn function_locals(program: &Program) -> Vec<Vec<VarId>> {
     program
         .functions

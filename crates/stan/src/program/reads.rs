@@ -1,16 +1,17 @@
-//! The variables that are read.
+//! The variables that statements and expressions read.
 
 use super::{
     Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message, SizedType, Span, Stmt,
     StmtKind, VarId,
 };
 
-/// Calls with every variable that these statements read, in sizes and bounds of declarations as well, and where.
+/// Calls the closure with every variable that these statements read, also in sizes and bounds of declarations,
+/// and with its location.
 pub fn each_read(stmts: &[Stmt], f: &mut dyn FnMut(VarId, Span)) {
     stmts.iter().for_each(|stmt| statement(stmt, f));
 }
 
-/// Calls with every variable that an expression reads, and where.
+/// Calls the closure with every variable that an expression reads, and with its location.
 pub fn each_read_of(expr: &Expr, f: &mut dyn FnMut(VarId, Span)) {
     let mut all = |parts: &[Expr]| parts.iter().for_each(|part| each_read_of(part, f));
     match &expr.kind {

@@ -156,7 +156,7 @@ impl fmt::Display for ParamType {
 ///
 /// The level is static, as in Stan itself: a local real of the model block is `Param` even when it is only ever
 /// assigned data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know the
-/// value of a variable may do better.
+/// value of a variable may be more precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Known once the data are.

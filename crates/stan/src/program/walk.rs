@@ -1,4 +1,4 @@
-//! Everything that a program computes, expression by expression.
+//! A walk over all expressions of a program.
 
 use super::{Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message};
 use super::{SizedType, Stmt, StmtKind};
@@ -41,7 +41,7 @@ impl Expr {
         }
     }
 
-    /// Hands over the expression and all within it, outer ones first.
+    /// Visits the expression and its subexpressions, outer ones first.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         see(self);
         for child in self.children() {
@@ -68,7 +68,7 @@ impl LValue {
 }
 
 impl SizedType {
-    /// Hands over the sizes, and the constraints of components.
+    /// Visits the sizes, and the constraints of components.
     fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             SizedType::Int | SizedType::Real | SizedType::Complex => {}
@@ -111,7 +111,7 @@ impl Constraint {
 }
 
 impl Decl {
-    /// Hands over sizes, bounds and the initial value.
+    /// Visits sizes, bounds and the initial value.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         self.ty.visit(see);
         self.constraint.visit(see);

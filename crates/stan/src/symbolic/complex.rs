@@ -78,7 +78,7 @@ impl Sym {
         Sym::Complex(Rc::new([re, im]))
     }
 
-    /// Real and imaginary part of a complex value; `None` of other values.
+    /// Real and imaginary part of a complex value; `None` for other values.
     pub fn parts(&self) -> Option<[Sym; 2]> {
         match self {
             Sym::Complex(parts) => Some((**parts).clone()),
@@ -96,7 +96,7 @@ impl Sym {
         }
     }
 
-    /// The parts of a value that is converted to complex; real values have an imaginary part of zeros.
+    /// The parts of a value converted to complex. The imaginary part of a real value is zero.
     pub fn as_complex(&self) -> [Sym; 2] {
         self.parts().unwrap_or_else(|| {
             let zeros = match self.dims() {

@@ -58,10 +58,10 @@ impl Domain {
     }
 }
 
-/// The domain check of one argument of `function`.
+/// The domain check of an argument of `function`.
 ///
 /// # Errors
-/// Fails if the value is outside: the point is rejected.
+/// Fails if the value is outside, which rejects the point.
 pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
     for (i, v) in x.iter().enumerate() {
         if !domain.contains(*v) {
@@ -100,8 +100,7 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// The domain check of an argument for which the formula itself is NaN outside of the domain: no draw needs to be
-/// rejected.
+/// The domain check of an argument whose formula is NaN outside the domain, so that it needs no guard.
 ///
 /// # Errors
 /// Fails if a known value is outside.
@@ -109,7 +108,7 @@ pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnR
     check_known(function, e, what, domain).map(|_| ())
 }
 
-/// The domain check of an argument: draws outside are rejected.
+/// The domain check of an argument. It rejects draws outside the domain.
 ///
 /// # Errors
 /// Fails if a known value is outside.

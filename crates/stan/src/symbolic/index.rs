@@ -13,7 +13,7 @@ use crate::value::index::{self, Idx, IndexError};
 pub enum Pos {
     /// A single one.
     One(usize),
-    /// From the first index to before the second.
+    /// From the first index up to, but excluding, the second.
     Span(usize, usize),
     /// One by one.
     List(Vec<usize>),
@@ -287,7 +287,7 @@ pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
 /// Component `k` of a tuple.
 ///
 /// # Errors
-/// Fails if it is none; the checker excludes it.
+/// Fails if the value is not a tuple, which the checker excludes.
 pub fn component(base: &Sym, k: usize) -> FnResult<Sym> {
     match base {
         Sym::Tuple(parts) if k < parts.len() => Ok(parts[k].clone()),
@@ -306,7 +306,7 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
     ))
 }
 
-/// Whether `new` may replace a whole variable that holds `old`.
+/// Checks that `new` may replace a whole variable that holds `old`.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
     if let (Some([old, _]), Some([new, _])) = (old.parts(), new.parts()) {
         return check_shape(&old, &new);

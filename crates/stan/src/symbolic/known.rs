@@ -1,4 +1,5 @@
-//! Facts about a value's sign and range from the operations that made it: conditions that always hold need no guard.
+//! Facts about a value's sign and range, derived from the operations that compute it. A condition that always holds
+//! needs no guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 

@@ -1,4 +1,4 @@
-//! Containers that the iterations of a loop write to while they are vectorised.
+//! Containers to which the iterations of a loop write during vectorisation.
 
 use std::rc::Rc;
 
@@ -7,23 +7,23 @@ use jensen_graph::NodeId;
 use crate::program::VarId;
 use crate::symbolic::value::{Cell, Dims};
 
-/// An element of a container that iterations name.
+/// An element of a container at a position that iterations index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum At {
-    /// The same one in every iteration.
+    /// The same element in every iteration.
     Fixed(u32),
     /// Each iteration's own.
     Own(Rc<[u32]>),
 }
 
-/// A container that iterations write to.
+/// A container to which iterations write.
 #[derive(Clone, Debug)]
 pub struct Overlay {
     /// Its variable.
     pub var: VarId,
     /// Its extents.
     pub dims: Rc<Dims>,
-    /// Stands for its elements before.
+    /// Represents its elements before the loop.
     pub stand_in: NodeId,
     /// The elements that have been written.
     pub entries: Rc<Vec<(At, Cell)>>,

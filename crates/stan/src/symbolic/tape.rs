@@ -1,11 +1,12 @@
-//! The graph under construction, and expressions over it that read like formulas.
+//! The graph under construction, with an expression type whose code reads like formulas.
 //!
 //! [`E`] is not `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities written in
 //! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first error with that location. Here
 //! nodes carry the location in the Stan program, arguments on an untaken side of a branch are replaced (`masked`),
 //! numbers known for each record are computed at once, `log` simplifies its argument, and a factor in an unrolled loop
-//! stays a factor so that iterations can be merged again. With these as hooks of one type, either language would carry
-//! the other's rules. What they share, the operations with their shapes, values and derivatives, is in the graph.
+//! stays a factor so that iterations can be merged again. One type with hooks for both would burden each language with
+//! the rules of the other. The graph has everything that both share: the operations with their shapes, values and
+//! derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -20,19 +21,20 @@ use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, S
 pub struct Tape {
     /// The graph.
     pub graph: RefCell<Graph>,
-    /// Scalars that are nonzero where the draw is rejected.
+    /// Scalars that are nonzero for rejected draws.
     pub guards: RefCell<Vec<NodeId>>,
-    /// Inside a loop that is being unrolled: short containers are then handled element by element.
+    /// Whether this is inside a loop that is being unrolled, where short containers are handled element by element.
     pub unrolling: Cell<bool>,
-    /// Nonzero for draws that execute the present code; `None` if all do.
+    /// Nonzero for draws that execute the current code; `None` if all do.
     pub taken: Cell<Option<NodeId>>,
-    /// Values that scatter about a location with a scale.
+    /// Values with a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Values with the vector that they are a rotation of: if that scatters about 0 with one scale, so do they.
+    /// Values with the vector of which they are a rotation. If that vector has location 0 and a common scale, so do
+    /// they.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// Known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
-    /// Number of records where data are exchangeable.
+    /// Number of records, if the data are exchangeable.
     pub records: Cell<Option<usize>>,
     /// The first operation since the last check that has no form for one value per record.
     pub fault: RefCell<Option<&'static str>>,
@@ -46,7 +48,7 @@ impl Tape {
         E { tape: self, id }
     }
 
-    /// Notes values that scatter about 0 with scale 1.
+    /// Records values with location 0 and scale 1.
     pub fn note_unit(&self, values: NodeId) {
         self.scattered.borrow_mut().push(Scattered {
             values,
@@ -74,7 +76,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Known numbers in the form of `like`: one for each record, or elements.
+    /// Known numbers in the form of `like`: one per record, or elements.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)
@@ -83,7 +85,7 @@ impl Tape {
         }
     }
 
-    /// An elementwise operation; of numbers known for each record, the numbers.
+    /// An elementwise operation. For numbers known for each record, it gives the numbers.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
         let mixed = {
             let g = self.graph.borrow();
@@ -124,14 +126,14 @@ impl Tape {
         }
     }
 
-    /// The records that execute the present code, if data decide: nonzero for each that does, or one number for all.
+    /// The records that execute the current code, if data decide: nonzero for each that does, or one number for all.
     pub fn comes_by(&self) -> Option<Vec<f64>> {
         self.records.get()?;
         self.e(self.taken.get()?).data()
     }
 
-    /// Notes that an operation has no form for one value per record. The result is replaced by a value of one record,
-    /// which has no accessible elements.
+    /// Records that an operation has no form for one value per record. A value of one record, without accessible
+    /// elements, replaces the result.
     pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
         let Some(count) = self.records.get() else {
@@ -316,7 +318,7 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// log x; of exponentials found through picks and concatenations, the exponent.
+    /// log x. For an exponential, also behind selections and concatenations, it is the exponent.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -403,7 +405,7 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }
 
-    /// Whether it is one value for each record.
+    /// Whether it has one value per record.
     pub fn is_record(self) -> bool {
         self.tape.graph.borrow().shape(self.id).record
     }
@@ -417,7 +419,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// As [`data`](Self::data), without records that skip the present code; with their positions.
+    /// As [`data`](Self::data), with positions, and without records that skip the current code.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();
@@ -445,7 +447,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// The sum over records. A value that does not depend on records is counted once for each.
+    /// The sum over records. A value that does not depend on records counts once per record.
     pub fn sum_records(self) -> Self {
         self.with(|g| {
             if g.shape(self.id).record {
@@ -735,8 +737,8 @@ operator! {
 
 impl<'g> Mul for E<'g> {
     type Output = E<'g>;
-    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this iteration. Otherwise
-    /// iterations would differ in structure by their data, and could not be merged again.
+    /// In an unrolled loop a known scalar factor remains a factor even if it is 0 or 1 in this iteration. Otherwise the
+    /// structure of iterations would depend on their data, and they could not be merged again.
     fn mul(self, other: E<'g>) -> E<'g> {
         let known = |e: E<'g>| e.scalar().is_some();
         if self.tape.unrolling.get()

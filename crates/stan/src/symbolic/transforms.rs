@@ -1,7 +1,7 @@
 //! The constraining transforms over the graph: from coordinates to constrained values, with the log-Jacobian.
 //!
-//! The maps are those of [`crate::transform`], written so that whole arrays are one operation if elements are
-//! transformed separately, and so that logarithms of scales stay available (`log(exp z)` is `z` again).
+//! The maps are those of [`crate::transform`], with two differences. Whole arrays are one operation if elements are
+//! transformed separately, and logarithms of scales stay available (`log(exp z)` is `z` again).
 
 use crate::symbolic::domain::{Domain, check_values};
 use crate::symbolic::known::{Fact, note};
@@ -13,11 +13,11 @@ use crate::value::error::{FnError, FnResult};
 /// One bound: a scalar, or one for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
-    /// Finite nowhere, which equals no bound.
+    /// No element is finite, which is equivalent to no bound.
     None,
     /// Finite everywhere, or unknown.
     All(E<'g>),
-    /// Known, finite if the second value is 1.
+    /// Known values. The bound is finite where the second value is 1.
     Some(E<'g>, E<'g>),
 }
 
@@ -26,14 +26,14 @@ pub enum Bound<'g> {
 pub enum Bounds<'g> {
     /// Between a lower and an upper bound.
     Within(Bound<'g>, Bound<'g>),
-    /// Moved by an offset after a multiplication.
+    /// Multiplied, then shifted by an offset.
     Scaled(Bound<'g>, Bound<'g>),
 }
 
 /// A bound of a variable with these extents; elements equal to `infinity` are unbounded.
 ///
 /// # Errors
-/// Fails if it has another shape, or is not a number.
+/// Fails if the bound has another shape or is NaN.
 pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnResult<Bound<'g>> {
     let e = sym.e(tape)?;
     if !sym.is_scalar() && e.len() != dims.size() {
@@ -63,7 +63,7 @@ pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnRes
     })
 }
 
-/// A container moved by an offset, and its log-Jacobian.
+/// A container shifted by an offset, and its log-Jacobian.
 pub fn offset<'g>(z: E<'g>, by: Bound<'g>) -> (E<'g>, E<'g>) {
     (z + location(z, by, 0.0), z.num(0.0))
 }

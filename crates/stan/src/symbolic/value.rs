@@ -12,8 +12,8 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Containers of at most this many elements are handled element by element if their elements are scalars of an unrolled
-/// loop, so that the copies of the loop body stay recognisable.
+/// Largest number of elements of a container that is handled element by element if its elements are scalars of an
+/// unrolled loop. The copies of the loop body then stay recognisable.
 pub const SHORT: usize = 16;
 
 /// The shape below the array dimensions of a container of reals.
@@ -90,7 +90,7 @@ impl Dims {
         all
     }
 
-    /// Distance in storage between neighbours along each extent.
+    /// Stride in storage along each extent.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.array.len()];
         let mut stride = self.leaf.size();
@@ -366,7 +366,7 @@ impl Sym {
     /// A known `int`.
     ///
     /// # Errors
-    /// Fails if it depends on parameters.
+    /// Fails if the value depends on parameters.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Sym::Int(i) => Ok(*i),
@@ -380,10 +380,10 @@ impl Sym {
         }
     }
 
-    /// A known number of things.
+    /// A known size or count.
     ///
     /// # Errors
-    /// Fails if it is negative or depends on parameters.
+    /// Fails if the value is negative or depends on parameters.
     pub fn size(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -393,7 +393,7 @@ impl Sym {
     /// Extents of a real, int or container of these.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn dims(&self) -> FnResult<Dims> {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) => Ok(Dims::leaf(Leaf::Scalar)),
@@ -437,7 +437,7 @@ impl Sym {
     /// All elements as one node.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn e<'g>(&self, tape: &'g Tape) -> FnResult<E<'g>> {
         Ok(match self {
             Sym::Int(i) => tape.constant(f64::from(*i)),
@@ -465,7 +465,7 @@ impl Sym {
     /// Element `i` in storage order.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn element<'g>(&self, tape: &'g Tape, i: usize) -> FnResult<E<'g>> {
         Ok(match self {
             Sym::Flat(flat) => cell_e(tape, flat.cell(i)),
@@ -482,7 +482,7 @@ impl Sym {
     /// All elements, separately.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn elements<'g>(&self, tape: &'g Tape) -> FnResult<Vec<E<'g>>> {
         match self {
             Sym::Data(value) => {
@@ -499,7 +499,7 @@ impl Sym {
     /// All elements as cells.
     ///
     /// # Errors
-    /// For complex numbers and tuples.
+    /// Fails for tuples and complex numbers.
     pub fn to_cells(&self, tape: &Tape) -> FnResult<Vec<Cell>> {
         Ok(match self {
             Sym::Flat(flat) => match &flat.store {
@@ -689,7 +689,7 @@ impl Sym {
     /// The elements at `index` (positions in storage order), as a value of other extents.
     ///
     /// # Errors
-    /// For tuples and complex numbers.
+    /// Fails for tuples and complex numbers.
     pub fn pick(&self, tape: &Tape, index: &[usize], dims: Dims) -> FnResult<Sym> {
         Ok(match self {
             Sym::Flat(Flat {

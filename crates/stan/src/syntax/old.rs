@@ -1,8 +1,8 @@
-//! Programs in the syntax that Stan had before 2.33, written again in today's: arrays declared as `real x[N]` and
-//! `real[] x`, `<-`, `#` comments, and functions that have another name or other ways to be called.
+//! Translates programs from the syntax before Stan 2.33 to today's: arrays declared as `real x[N]` and `real[] x`,
+//! `<-`, `#` comments, and functions with another name or another form of call.
 //!
-//! Works on tokens, so the only types that it knows are the words that declare them. Text between tokens (blanks,
-//! comments) is preserved.
+//! The translation works on tokens, so it knows types only from the words of declarations. Text between tokens
+//! (blanks, comments) is preserved.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -121,7 +121,7 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Positions of these tokens in a range, outside of brackets.
+    /// Positions of these tokens in a range, outside brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -165,7 +165,7 @@ impl<'a> Old<'a> {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// The position of the bracket that closes those of an argument or a result, as in `real[,] x`.
+    /// The position of the closing bracket of an argument's or a result's dimensions, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;

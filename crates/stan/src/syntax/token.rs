@@ -120,7 +120,7 @@ pub enum TokenKind {
     AndAnd,
     OrOr,
 
-    /// End of the program, one of them.
+    /// End of the program. There is exactly one.
     Eof,
 }
 
@@ -182,7 +182,7 @@ impl TokenKind {
         }
     }
 
-    /// Whether this is a word that cannot be used as a name.
+    /// Whether this word cannot be a name.
     pub fn is_keyword(self) -> bool {
         (TokenKind::Functions as u8..=TokenKind::Multiplier as u8).contains(&(self as u8))
     }
@@ -228,7 +228,7 @@ impl TokenKind {
     }
 }
 
-/// Words of C++ and of Stan's output that no variable or function may be called.
+/// Words of C++ and of Stan's output, which no variable or function may use as its name.
 pub const RESERVED: [&str; 12] = [
     "true", "false", "repeat", "until", "then", "typedef", "struct", "var", "export", "extern",
     "static", "auto",

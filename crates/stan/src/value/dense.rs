@@ -1,5 +1,5 @@
-//! Dense linear algebra: of small matrices written for clarity, the reference the fast engine is tested against, and of large
-//! ones by [`large`].
+//! Dense linear algebra. Small matrices use plain code, the reference for tests of the fast engine. Large matrices use
+//! [`large`].
 
 use jensen_math::complex;
 use jensen_math::large::{self, LARGE, Triangle};
@@ -32,10 +32,10 @@ pub fn identity(n: usize) -> Matrix {
     Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 })
 }
 
-/// Whether the matrix is square.
+/// Checks that the matrix is square, and returns its extent.
 ///
 /// # Errors
-/// Fails if it is not.
+/// Fails if the matrix is not square.
 pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
     if m.rows() != m.cols() {
         return Err(FnError::invalid(format!(
@@ -47,13 +47,13 @@ pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
     Ok(m.rows())
 }
 
-/// How far symmetric elements may be apart, as Stan checks it.
+/// Largest difference between symmetric elements, as in Stan.
 pub const SYMMETRY: f64 = 1e-8;
 
-/// Whether the matrix is symmetric to [`SYMMETRY`].
+/// Checks that the matrix is symmetric to [`SYMMETRY`], and returns its extent.
 ///
 /// # Errors
-/// Fails if it is not (the point is rejected), or not square.
+/// Fails if the matrix is not square, or not symmetric. The latter error rejects the point.
 pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {
@@ -186,7 +186,7 @@ pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
 /// The lower Cholesky factor.
 ///
 /// # Errors
-/// Fails if the matrix is not symmetric or not positive definite: the point is rejected.
+/// Fails if the matrix is not symmetric or not positive definite, which rejects the point.
 pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
     let n = check_symmetric(name, a)?;
     let indefinite = || FnError::domain(format!("{name}: the matrix is not positive definite"));
@@ -247,8 +247,8 @@ pub fn log_det_cholesky(l: &Matrix) -> f64 {
     (0..l.rows()).map(|i| 2.0 * l[(i, i)].abs().ln()).sum()
 }
 
-/// Eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix. The sign of a vector is such that its
-/// largest component is positive.
+/// Eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix. The largest component of each vector is
+/// positive.
 pub fn eigen_symmetric(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
     let (values, vectors) = jensen_math::dense::eigen_symmetric(a.data(), n);
@@ -263,8 +263,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: this number of columns of the orthogonal factor, and the upper factor with the shape of `a` and a
-/// non-negative diagonal, as in Stan.
+/// Householder QR: the given number of columns of the orthogonal factor, and the upper factor with the shape of `a` and
+/// a non-negative diagonal, as in Stan.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
@@ -330,8 +330,8 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The sign of each pair of vectors is such that the largest component of both is positive.
-/// The vectors of singular values 0 are NaN on the longer side for small k; for large k they complete the others.
+/// rotations where k is small. The largest component of each pair of vectors is positive. The vectors of singular
+/// values 0 are NaN on the longer side for small k; for large k they complete the others.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
@@ -398,7 +398,8 @@ fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec
     (left, values, right)
 }
 
-/// The same of a complex matrix, A = U S Vᴴ. Each pair of vectors is turned such that the largest component of both is positive.
+/// The singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of vectors makes its
+/// largest component positive.
 pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex64>) {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);

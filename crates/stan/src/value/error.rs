@@ -11,15 +11,15 @@ use crate::program::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The point is rejected: `reject(…)`, an argument outside a function's domain, a violated constraint of a
-    /// transformed parameter. Another point may be fine.
+    /// transformed parameter. Another point may be valid.
     Rejected,
-    /// The program cannot go on at any point: an index out of bounds, sizes that do not match, `fatal_error(…)`.
+    /// The program fails at every point: an index out of bounds, sizes that do not match, `fatal_error(…)`.
     Failed,
     /// The data do not fit their declarations.
     Data,
-    /// Something known to the language but not to this evaluator.
+    /// A feature of the language that this evaluator lacks.
     Unsupported,
-    /// A limit on steps, time or nodes was reached: with more of them it might go on.
+    /// The evaluation reached a limit on steps, time or nodes. It might succeed with a higher limit.
     Limit,
     /// Calls are nested too deeply, a value is too large, or a call has too many terms for any time limit.
     Excess,
@@ -27,7 +27,7 @@ pub enum ErrorKind {
     Records,
 }
 
-/// The end of an evaluation, with the source it arose from.
+/// The end of an evaluation, with its source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvalError {
     /// Why.
@@ -59,7 +59,7 @@ pub struct FnError {
 }
 
 impl FnError {
-    /// An argument outside the domain of a function: the point is rejected.
+    /// An argument outside the domain of a function, which rejects the point.
     pub fn domain(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Rejected,
@@ -67,7 +67,7 @@ impl FnError {
         }
     }
 
-    /// Sizes or values no point can repair.
+    /// Sizes or values that are wrong at every point.
     pub fn invalid(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Failed,
@@ -75,7 +75,7 @@ impl FnError {
         }
     }
 
-    /// Known to the language, not evaluated here.
+    /// A feature of the language that this evaluator lacks.
     pub fn unsupported(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Unsupported,
@@ -83,7 +83,7 @@ impl FnError {
         }
     }
 
-    /// More than an evaluation may use.
+    /// The evaluation exceeds a limit.
     pub fn limit(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Limit,
@@ -91,7 +91,7 @@ impl FnError {
         }
     }
 
-    /// More than any evaluation may use.
+    /// The evaluation exceeds a limit that cannot be raised.
     pub fn excess(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Excess,
@@ -137,8 +137,7 @@ type Start = fn(Box<dyn FnOnce() + Send>);
 /// Period between two checks of work on another thread.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Ends evaluations from outside, when their time is up or somebody has lost patience. Without one they go on until
-/// their [`Limits`].
+/// Interrupts evaluations on request, for example when their time is up. Without it only their [`Limits`] end them.
 #[derive(Clone, Default)]
 pub struct Halt {
     asked: Option<Arc<Asked>>,
@@ -146,7 +145,7 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Ends evaluations once `asked` gives a reason. It is called from every thread, a few thousand times a second.
+    /// Ends evaluations once `asked` gives a reason. Every thread calls it a few thousand times per second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -154,7 +153,7 @@ impl Halt {
         }
     }
 
-    /// Runs single calls that may take long on threads that `start` starts, so that they can be abandoned: a
+    /// Runs single long calls on threads that `start` creates, so that the evaluation can abandon them. A
     /// factorisation does not check the interrupt. An abandoned call continues until it is done or the process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
@@ -163,15 +162,15 @@ impl Halt {
         }
     }
 
-    /// Whether long calls run on other threads.
+    /// Whether long calls run on separate threads.
     pub fn is_apart(&self) -> bool {
         self.asked.is_some() && self.apart.is_some()
     }
 
-    /// Runs work that may take long.
+    /// Runs work that may take a long time.
     ///
     /// # Errors
-    /// The reason to end before it is done, as [`ErrorKind::Limit`].
+    /// The interrupt, as [`ErrorKind::Limit`].
     pub fn during<T: Send + 'static>(
         &self,
         span: Span,
@@ -192,7 +191,7 @@ impl Halt {
         }
     }
 
-    /// The reason to end the evaluation at `span`, if there is one.
+    /// The error that ends the evaluation at `span`, if an interrupt is pending.
     ///
     /// # Errors
     /// The reason, as [`ErrorKind::Limit`].
@@ -203,7 +202,7 @@ impl Halt {
         }
     }
 
-    /// The reason to stop, if there is one.
+    /// The reason for a pending interrupt, if any.
     pub fn reason(&self) -> Option<String> {
         self.asked.as_ref().and_then(|asked| asked())
     }
@@ -253,7 +252,8 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// Largest number of terms that one call of a library function may add or multiply: a fraction of a second.
+/// Largest number of terms that one call of a library function may add or multiply. They take a fraction of a
+/// second.
 pub const MAX_TERMS: f64 = 4e6;
 
 /// Rejects a call of `what` with too many `terms`.

@@ -34,14 +34,14 @@ pub enum IndexError {
         /// Size of the dimension.
         size: usize,
     },
-    /// The value assigned has another shape than the part.
+    /// The assigned value has another shape than the part.
     Shape {
         /// The kind of the part.
         expected: String,
         /// What was assigned.
         found: String,
     },
-    /// More indices than dimensions; the checker excludes it.
+    /// More indices than dimensions, which the checker excludes.
     TooMany,
 }
 

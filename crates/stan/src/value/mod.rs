@@ -42,7 +42,7 @@ impl<T: Copy> Mat<T> {
     /// A matrix of `rows × cols` from its elements, column after column.
     ///
     /// # Panics
-    /// Panics if the number of elements is another one: a caller's bug.
+    /// Panics if the number of elements differs, which is a bug in the caller.
     pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Self {
         assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix");
         Mat { rows, cols, data }
@@ -190,7 +190,7 @@ impl Value {
     /// An `int`.
     ///
     /// # Errors
-    /// Fails if it is none.
+    /// Fails if the value is not an `int`.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Int(i) => Ok(*i),
@@ -198,10 +198,10 @@ impl Value {
         }
     }
 
-    /// An `int` that counts something: not negative.
+    /// A count: an `int` that is not negative.
     ///
     /// # Errors
-    /// Fails if it is negative, or no int.
+    /// Fails if the value is negative, or not an `int`.
     pub fn size_arg(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -211,7 +211,7 @@ impl Value {
     /// A `real` or `int` as a number.
     ///
     /// # Errors
-    /// Fails if it is neither.
+    /// Fails if the value is neither.
     pub fn real(&self) -> FnResult<f64> {
         match self {
             Int(i) => Ok(f64::from(*i)),
@@ -220,10 +220,10 @@ impl Value {
         }
     }
 
-    /// A complex number, or a real one as such.
+    /// A complex number. A real number becomes a complex one.
     ///
     /// # Errors
-    /// Fails if it is neither.
+    /// Fails if the value is neither.
     pub fn complex(&self) -> FnResult<Complex64> {
         match self {
             Complex(z) => Ok(*z),
@@ -234,7 +234,7 @@ impl Value {
     /// A real matrix.
     ///
     /// # Errors
-    /// Fails if it is none.
+    /// Fails if the value is not a real matrix.
     pub fn matrix(&self) -> FnResult<&Matrix> {
         match self {
             Matrix(m) => Ok(m),
@@ -245,7 +245,7 @@ impl Value {
     /// A one-dimensional `array` of `int`.
     ///
     /// # Errors
-    /// Fails if it is none.
+    /// Fails if the value is not such an array.
     pub fn ints(&self) -> FnResult<&[i32]> {
         match self {
             Ints(x) => Ok(x),
@@ -256,7 +256,7 @@ impl Value {
     /// The elements of a vector, row vector or array of reals without copying.
     ///
     /// # Errors
-    /// Fails if it is none of these.
+    /// Fails if the value is none of these.
     pub fn slice(&self) -> FnResult<&[f64]> {
         match self {
             Vector(x) | RowVector(x) | Reals(x) => Ok(x),
@@ -268,7 +268,7 @@ impl Value {
     /// The elements of an array.
     ///
     /// # Errors
-    /// Fails if it is not an array.
+    /// Fails if the value is not an array.
     pub fn elements(&self) -> FnResult<Cow<'_, [Value]>> {
         match self {
             Array(x) => Ok(Cow::Borrowed(x)),
@@ -346,8 +346,8 @@ impl Value {
         }
     }
 
-    /// Appends every number in column-major order over all dimensions (first index fastest), as Stan's CSV files have
-    /// them; a complex number is its two parts side by side. Not for arrays of tuples.
+    /// Appends every number in column-major order over all dimensions (first index fastest), as in Stan's CSV files.
+    /// A complex number gives its two parts. Arrays of tuples are not supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -612,7 +612,7 @@ impl Operand {
         }
     }
 
-    /// The value behind a counter.
+    /// The value behind the reference counter.
     pub fn into_shared(self) -> Arc<Value> {
         match self {
             Operand::Owned(v) => Arc::new(v),

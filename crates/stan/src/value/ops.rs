@@ -8,7 +8,7 @@ use crate::value::error::{FnError, FnResult};
 use crate::value::vectorise::{map2, map2_complex};
 use crate::value::{Mat, Value};
 
-/// Numbers that matrices may hold.
+/// The types of numbers in matrices.
 pub trait Scalar:
     jensen_math::large::Number
     + Copy

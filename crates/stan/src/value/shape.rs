@@ -10,7 +10,7 @@ pub fn extents(value: &Value) -> (usize, usize) {
     }
 }
 
-/// The values `depth` array dimensions down, each with its index as text: `[2,1]`.
+/// The values below `depth` array dimensions, each with its index as text: `[2,1]`.
 pub fn leaves(value: &Value, depth: usize) -> Vec<(String, &Value)> {
     fn walk<'v>(
         value: &'v Value,

@@ -1,4 +1,4 @@
-//! Declared types with their sizes known.
+//! Declared types with known sizes.
 
 use num_complex::Complex64;
 
@@ -184,7 +184,7 @@ impl Sized {
     }
 }
 
-/// A part of a declared value that is not a tuple, with the way to it.
+/// A part of a declared value that is not a tuple, with its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
     /// The suffix of the variable's name: empty, or for components of tuples `:1`, `.2:1` as in Stan's CSV files.

@@ -124,7 +124,7 @@ pub fn map2_complex(
     }
 }
 
-/// `f` of three arguments, element by element, scalars going with every element.
+/// `f` of three arguments, element by element. A scalar is paired with every element.
 ///
 /// # Errors
 /// Fails if containers have different shapes.

@@ -304,7 +304,7 @@ impl Family for Conditional {
 }
 
 impl Conditional {
-    /// How the nonzeros' adjoints change in a direction, at a fixed gradient.
+    /// The directional derivative of the nonzeros' adjoints at a fixed gradient.
     fn turned_adjoints(
         &self,
         values: &[LaneRow],

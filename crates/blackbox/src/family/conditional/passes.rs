@@ -19,7 +19,7 @@ pub(super) struct Pass {
     pub(super) scale: Vec<LaneRow>,
 }
 
-/// The same of many lanes, without their noise, in memory that lasts from one use to the next.
+/// Passes of many lanes, without their noise, in reused memory.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
@@ -47,7 +47,7 @@ impl Conditional {
         which.map(row).collect()
     }
 
-    /// Works on blocks of lanes, over threads.
+    /// Processes blocks of lanes in parallel.
     pub(super) fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize) -> T + Sync,
@@ -90,7 +90,7 @@ impl Conditional {
         pass
     }
 
-    /// A block's draws, and the way there.
+    /// The draws of a block, with intermediate results.
     pub(super) fn go(&self, omega: &[f64], noise: Rows<'_>, pass: &mut Pass, z: &mut RowsMut<'_>) {
         let (k, n) = (self.globals.len(), self.locals.len());
         pass.x.clear();
@@ -252,7 +252,7 @@ impl Conditional {
         }
     }
 
-    /// Adjoints of the rows of weights of nonzeros, of a gradient by the draws.
+    /// Adjoints of the rows of weights of the nonzeros, from a gradient with respect to the draws.
     pub(super) fn adjoints(
         &self,
         values: &[LaneRow],

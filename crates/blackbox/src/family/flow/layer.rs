@@ -145,7 +145,7 @@ impl Layer {
         [&own[..a], &own[a..a + b], &own[a + b..a + b + c]]
     }
 
-    /// The network at the coordinates of `x` that it reads.
+    /// The network, evaluated at its input coordinates of `x`.
     pub(super) fn pass(&self, omega: &[f64], x: &[f64], lanes: usize) -> Pass {
         let [first, second, last] = self.maps(omega);
         let read = gather(x, &self.read, lanes);
@@ -166,8 +166,8 @@ impl Layer {
         }
     }
 
-    /// Derivatives with respect to the coordinates read, from those with respect to log scales and shifts. Adds those
-    /// with respect to the parameters to `out`, which begins at the layer.
+    /// Derivatives with respect to the coordinates read, from those with respect to log scales and shifts. Adds the
+    /// derivatives with respect to the parameters to `out`, which begins at the layer.
     pub(super) fn back(
         &self,
         omega: &[f64],

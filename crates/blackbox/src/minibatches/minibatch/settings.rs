@@ -20,15 +20,15 @@ pub struct MinibatchSettings {
     pub batch: usize,
     /// Draws an iteration.
     pub draws: usize,
-    /// Epochs with the naive estimator before an estimator with a table takes over. The table is filled in the last of
-    /// them. At least 1.
+    /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
+    /// table. At least 1.
     pub warm_up: u64,
-    /// Iterations between two anchors of `joint-svrg`; an epoch when `None`.
+    /// Iterations between two anchors of `joint-svrg`. `None` means an epoch.
     pub refresh: Option<u64>,
-    /// When to compare the average of the iterates with the best so far, and perhaps to stop.
+    /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
     pub judge: Option<Judge>,
-    /// Whether and how to trace the variance of gradients: that of every estimator that suits the records, each with a
-    /// table of its own along the same iterates. Tables cost an evaluation per iteration and memory; neither counts as
+    /// Whether and how to trace the variance of gradients, for every estimator that suits the records. Each has its own
+    /// table along the same iterates. Each table costs memory and an evaluation per iteration, which does not count as
     /// oracle calls.
     pub variance: Option<VarianceSettings>,
     /// Largest number of bytes for table, optimiser and scratch memory.
@@ -38,8 +38,8 @@ pub struct MinibatchSettings {
 /// The stopping rule: segments of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a segment; by default the fewest whole epochs of at least 500 iterations that cost no less than
-    /// judging them.
+    /// Iterations of a segment; the default is the smallest number of whole epochs that has at least 500 iterations and
+    /// costs at least as much as judging them.
     pub window: Option<u64>,
     /// Draws of a comparison, each over all records.
     pub draws: usize,
@@ -77,7 +77,7 @@ impl Default for MinibatchSettings {
 }
 
 impl MinibatchSettings {
-    /// The usual settings with minibatches of `batch` records.
+    /// The default settings with minibatches of `batch` records.
     pub fn of(batch: usize) -> Self {
         Self {
             batch,

@@ -17,7 +17,7 @@ use crate::refine::whitening;
 use jensen_run::Algorithm;
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Changes to coordinates in which the recorded particles, or the present ones without a recording, have unit
+    /// Changes to coordinates in which the recorded particles (or the current ones, without a recording) have unit
     /// variances.
     pub(super) fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
@@ -68,16 +68,16 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Makes the target's map that of the state.
+    /// Sets the target's map to that of the state.
     pub(super) fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }
 
-    /// Starts all chains of a population at one of its particles, so that nested R̂ can detect what they remember of
-    /// it. Populations alternate between the particle that is furthest out in some coordinate and the one with the
-    /// steepest density. Chains return from there most slowly. With random starts, most chains would begin in the
-    /// middle and agree before any has been to the end of a long arm or to another mode. A banana whose arms had 0.58
-    /// times the right sd passed, and so did two modes with half the share of the smaller one.
+    /// Starts all chains of a population at one of its particles, so that nested R̂ can detect dependence on the start.
+    /// Populations alternate between the particle that is furthest out in some coordinate and the one with the steepest
+    /// density. Chains return most slowly from such particles. With random starts, most chains would begin in the
+    /// middle and agree before any chain has reached the end of a long arm or another mode. A banana whose arms had
+    /// 0.58 times the right sd passed, and so did two modes with half the share of the smaller one.
     pub(super) fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,
@@ -155,7 +155,7 @@ impl<D: LogDensity> Refine<'_, D> {
         log_q
     }
 
-    /// The log evidence from the particles of all temperatures and the draws of the present stationary phase.
+    /// The log evidence from the particles of all temperatures and the draws of the current stationary phase.
     pub(super) fn evidence(&self, state: &RefineState) -> Estimate {
         let recording = &state.recording;
         let mut ratios = log_ratios(self.target.dim(), &recording.log_p, &recording.squares);

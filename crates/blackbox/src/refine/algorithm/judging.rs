@@ -1,4 +1,4 @@
-//! Decides whether the draws of a finished stationary phase are draws of the posterior, and what follows.
+//! Decides whether the draws of a finished stationary phase are draws of the posterior, and chooses the next step.
 
 use jensen_density::LogDensity;
 use jensen_run::{Evidence, Status};
@@ -110,7 +110,7 @@ impl<D: LogDensity> Refine<'_, D> {
         None
     }
 
-    /// Chains on separated tail modes that the draws do not answer for; looked for once.
+    /// Chains on separated tail modes that the draws do not cover. The search runs once.
     fn probe_tails(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
         let tails_probed = std::mem::replace(&mut state.tails_probed, true);
         if tails_probed || self.target.work().is_none() {
@@ -166,7 +166,7 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Extends a finished stationary phase by as many transitions again, without other changes.
+    /// Doubles the transitions of a finished stationary phase without other changes.
     fn go_on(&self, state: &mut RefineState) {
         let stationary_phase = state
             .stationary_phases
@@ -181,8 +181,9 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 
     /// The largest relative standard error of a global parameter's standard deviation, if the map has global
-    /// parameters. All else depends on their tails, and an ESS that suffices for a normal leaves 10 % error in their
-    /// sd. For the logarithm of a scale, the sd of the scale is used, because the scale itself may often be near zero.
+    /// parameters. All other quantities depend on their tails, and an ESS that suffices for a normal leaves 10 % error
+    /// in their sd. For the logarithm of a scale it uses the sd of the scale, because the scale itself may often be
+    /// near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {
@@ -204,7 +205,7 @@ impl<D: LogDensity> Refine<'_, D> {
         globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Writes the diagnostics of the recording into the present stationary phase, and returns the reasons against its
+    /// Writes the diagnostics of the recording into the current stationary phase, and returns the reasons against its
     /// draws.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
         let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);

@@ -7,11 +7,11 @@
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
 //! ```
 //!
-//! and C is its sum over all assignments and words. It is 1 at s = 1, where W is a distribution that urns draw from
-//! exactly, and (KV)^(DN) at s = 0, where all data are alike. From either end particles move to s in small steps,
+//! and C is its sum over all assignments and words. It is 1 at s = 1, where urn schemes draw exactly from W, and
+//! (KV)^(DN) at s = 0, where all data are equally likely. From either end particles move to s in small steps,
 //! accumulate Σ log W_next − log W_present, and move by a sweep of Gibbs steps that draw topic and word of a token
 //! together (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is unbiased for the ratio of the
-//! sums, so its logarithm is too small on average; the agreement of both ends shows that the bias is small.
+//! sums, so its logarithm is too small on average. Agreement between both ends shows that the bias is small.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -22,7 +22,7 @@ use super::Sizes;
 /// Starting points of particles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// s = 1: the model's own draws.
+    /// s = 1: draws from the model.
     Model,
     /// s = 0: uniform data.
     Uniform,
@@ -41,7 +41,7 @@ const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed
 
 /// log C at the inverse temperature s, from `particles` particles in `steps` steps from `origin`.
 ///
-/// D and N are rounded. Cost: particles × steps × tokens × (K + V).
+/// The function rounds D and N. Cost: particles × steps × tokens × (K + V).
 pub fn log_partition_annealed(
     prior: &Sizes,
     s: f64,

@@ -6,12 +6,12 @@
 //! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
 //! ```
 //!
-//! Supplement B.1 of Mandt et al. (2016) sums the assignments out first, Σ_v (Σ_k θ_k β_kv)^s; their updates (B.2) temper
-//! the complete data, and this is the normaliser that belongs to those.
+//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments, Σ_v (Σ_k θ_k β_kv)^s; their updates (B.2)
+//! temper the complete data, and this normaliser belongs to these updates.
 //!
-//! Simple Monte Carlo fails here: the powers N and N D make the average the work of draws too rare to occur, and a
-//! hundred draws are short by several nats a token. But a Dirichlet average of a power of power sums is a coefficient of
-//! a power series,
+//! Simple Monte Carlo fails here: the powers N and N D let extremely rare draws dominate the average, and a hundred
+//! draws underestimate it by several nats per token. But a Dirichlet average of a power of power sums is a coefficient
+//! of a power series,
 //!
 //! ```text
 //! E[(Σ_j p_j^s)^n] = n! Γ(J a) / Γ(J a + s n) · [x^n] g(x)^J,   g(x) = Σ_m Γ(a + s m) / (Γ(a) m!) x^m,
@@ -30,8 +30,8 @@
 //! ```
 //!
 //! The best n̂ are the counts of documents under the weights e^λ, where the sum concentrates. The bound misses only the
-//! spread about them, a logarithm per topic beside a sum over tokens. [`log_partition`] maximises it over patterns of m
-//! topics in use with one count and the others with another.
+//! spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`] maximises it
+//! over patterns of m topics in use with one count and the others with another.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -54,7 +54,7 @@ pub use draws::log_partition_by_draws;
 
 use moments::{Power, SINGLE, log_mean, log_moment};
 
-/// The sizes and priors that log C depends on.
+/// The sizes and priors that determine log C.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// K.
@@ -71,10 +71,10 @@ pub struct Sizes {
     pub tokens: f64,
 }
 
-/// The largest bound of the module's text, over patterns of topics, and as `lower` Jensen's bound with the averages inside
-/// the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
+/// The largest bound of the module's documentation over patterns of topics. `lower` is Jensen's bound with the averages
+/// inside the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
 ///
-/// Cost: some thirty saddle points per temperature, with a thousand summands each.
+/// Cost: about thirty saddle points per temperature, with a thousand terms each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     let each = inverse.par_iter().map(|&s| {
         let first = log_mean(prior.topics, prior.alpha, s) + log_mean(prior.terms, prior.eta, s);

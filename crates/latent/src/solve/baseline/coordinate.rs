@@ -1,8 +1,8 @@
 //! Coordinate ascent with rank-one updates of the posterior covariance (Khan, Mohamed and Murphy 2012).
 //!
-//! For one predictor at a time: with the cavity variance `c = 1/(1/S_nn − λ_n)` the new variance solves `v = 1/(1/c + 2
-//! ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep the mean takes
-//! steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved as long as the bound would fall.
+//! For one predictor at a time: with the cavity variance `c = 1/(1/S_nn − λ_n)` the new variance solves
+//! `v = 1/(1/c + 2 ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep
+//! the mean takes steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved until the bound does not fall.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
@@ -75,7 +75,7 @@ impl Coordinate<'_, '_> {
         )
     }
 
-    /// The variance of predictor `i` that answers to its cavity.
+    /// The variance of predictor `i` that is consistent with its cavity.
     fn variance(&self, i: usize, mean: f64, start: f64, cavity: f64) -> f64 {
         let mut v = start;
         for _ in 0..200 {

@@ -125,8 +125,8 @@ impl State {
 }
 
 impl<O: Objective> Lbfgs<O> {
-    /// The end, if small steps do not come from a bad model of the curvature: decided by the gap if there is one,
-    /// otherwise by the gain of a natural-gradient step.
+    /// The end of the search, if small steps are not due to a poor model of the curvature. The gap decides that or,
+    /// without a gap, the gain of a natural-gradient step.
     fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
         let at = self.objective.solution(&state.x, state.value);
         let (rule, remaining) = match at.gap {
@@ -182,8 +182,8 @@ impl<O: Objective> Lbfgs<O> {
         best.map(|reached| (t, reached))
     }
 
-    /// The end if no step raises the value: at the optimum to rounding, the estimate of the gain is the best remaining
-    /// evidence. `None` if steps without memory may still do.
+    /// The end of the search, if no step raises the value. At the optimum, up to rounding, the estimated gain is the
+    /// best remaining evidence. `None` if steps without memory may still raise the value.
     fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
         if state.pairs.is_empty() {
             return Some(Status::Stalled {

@@ -8,8 +8,8 @@
 //! | `lbfgs` | the optimiser of the first two |
 //!
 //! Once the estimated gain of the next step is below the tolerance, they occasionally compute the duality gap, which
-//! costs a factorisation, or without a dual the gain of one natural-gradient step. They stop when that is below the
-//! tolerance, too.
+//! costs a factorisation, or without a dual the gain of one natural-gradient step. They stop when the gap or this gain
+//! is also below the tolerance.
 
 pub(crate) mod coordinate;
 pub(crate) mod lbfgs;

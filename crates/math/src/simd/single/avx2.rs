@@ -1,4 +1,4 @@
-//! Two 256-bit registers; the safety condition of the intrinsics is that of [`super::super::avx2`].
+//! Two 256-bit registers. The safety condition of the intrinsics is that of [`super::super::avx2`].
 
 use super::F32x16;
 use crate::simd::lane_operators;

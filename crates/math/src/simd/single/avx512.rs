@@ -1,4 +1,4 @@
-//! One 512-bit register; the safety condition of the intrinsics is that of [`super::super::avx512`].
+//! One 512-bit register. The safety condition of the intrinsics is that of [`super::super::avx512`].
 
 use super::F32x16;
 use super::avx2::{largest8, sum8};

@@ -2,8 +2,8 @@
 //!
 //! [`F32x16`] is implemented by one 512-bit register, by two 256-bit registers and by an array, and is reached as
 //! [`F64x8::Single`](super::F64x8::Single): a function compiled by [`simd_fn!`](crate::simd_fn) for the lanes `V` uses
-//! `V::Single` for its single-precision part. AVX-512 and AVX2 agree bit for bit; the array rounds products of
-//! multiply-adds where the processor has no such instruction.
+//! `V::Single` for its single-precision part. AVX-512 and AVX2 agree bit for bit. The array rounds products of
+//! multiply-adds if the processor has no such instruction.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

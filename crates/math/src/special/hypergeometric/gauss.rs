@@ -21,7 +21,7 @@ impl<T: Number, const N: usize> Jet<T, N> {
         }
     }
 
-    /// A function that is linear.
+    /// A linear function.
     fn linear(value: T, first: [T; N]) -> Self {
         Self {
             value,

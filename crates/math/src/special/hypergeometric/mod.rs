@@ -1,7 +1,7 @@
-//! Generalised hypergeometric functions with their derivatives by all arguments up to the second order.
+//! Generalised hypergeometric functions with their derivatives with respect to all arguments up to second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. The series is summed term by term, each with its
-//! derivatives, if it converges fast. If terms cancel, it is summed again with twice the digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums it term by
+//! term, each with its derivatives. If terms cancel, it sums the series again with twice the digits.
 //!
 //! | arguments | how |
 //! | --- | --- |
@@ -11,7 +11,8 @@
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
 //! | a number of terms that ends | their sum, for every z |
 //!
-//! Elsewhere the function is not implemented and is NaN, as it is if the series needs more than a million terms.
+//! Outside this region the function is not implemented and returns NaN. It also returns NaN if the series needs more
+//! than a million terms.
 
 mod gauss;
 mod number;
@@ -32,9 +33,9 @@ const TOO_LOSSY: f64 = 1e20;
 pub struct Hypergeometric {
     /// The function.
     pub value: f64,
-    /// By each argument.
+    /// The derivative with respect to each argument.
     pub first: Vec<f64>,
-    /// By each two, a row for each argument.
+    /// The derivatives with respect to each pair of arguments, one row per argument.
     pub second: Vec<f64>,
 }
 
@@ -47,7 +48,7 @@ impl Hypergeometric {
         }
     }
 
-    /// The derivatives of this order: the value, the gradient or the matrix of second ones.
+    /// The derivatives of this order: the value, the gradient or the matrix of second derivatives.
     pub fn derivatives(self, order: usize) -> Vec<f64> {
         match order {
             0 => vec![self.value],
@@ -57,7 +58,7 @@ impl Hypergeometric {
     }
 }
 
-/// pFq(a; b; z) and its derivatives of at most this order by a, b and z; higher ones are 0.
+/// pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are 0.
 pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let all = || a.iter().chain(b).chain(std::iter::once(&z));
@@ -218,7 +219,7 @@ impl<'a, T: Number> Ratio<'a, T> {
         }
     }
 
-    /// Moves to the next term; its ratio to the previous one, without sign.
+    /// Moves to the next term. Returns the absolute value of its ratio to the previous term.
     fn step(&mut self) -> f64 {
         let (one, zero) = (T::of(1.0), T::of(0.0));
         let k = T::of(self.k);

@@ -1,4 +1,4 @@
-//! Numbers with one and with two times the digits, for the same sums.
+//! Numbers in single and double length, for the same sums.
 
 use std::ops::{Add, Div, Mul, Sub};
 

@@ -1,8 +1,8 @@
-//! The iterations of a loop vectorised: the body is lowered once, and each of its scalars is a vector over the
+//! Vectorises the iterations of a loop. The body is lowered once, and each of its scalars becomes a vector over the
 //! iterations.
 //!
-//! While the body is lowered its values are columns with one value per iteration, as for exchangeable records: data are
-//! selected by the iteration, and conditions on data become masks. Then every needed column becomes a plain vector
+//! During lowering, the values of the body are columns with one value per iteration, as for exchangeable records. The
+//! iteration selects the data, and conditions on data become masks. Then every needed column becomes a plain vector
 //! ([`plain`]), and the graph is that of a vectorised program. If an iteration needs a result of an earlier one, or has
 //! no vectorised form, the work is discarded and the loop is unrolled, which also finds the iteration that causes an
 //! error.
@@ -43,12 +43,12 @@ const SHORT: usize = 48;
 /// Largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The present iterations.
+/// The current iterations.
 pub(super) struct Iterations<'g> {
     count: usize,
     /// Columns as plain vectors.
     plain: HashMap<NodeId, NodeId>,
-    /// The mask outside of the iterations.
+    /// The mask outside the iterations.
     taken: Option<NodeId>,
     /// Pending returns outside.
     exits: usize,
@@ -77,7 +77,7 @@ impl Iterations<'_> {
 /// Loops whose iterations are vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// The present ones, outermost first.
+    /// The current ones, outermost first.
     iterations: Vec<Iterations<'g>>,
     /// Their number so far.
     levels: u32,
@@ -91,7 +91,7 @@ pub(super) struct Turning<'g> {
     log: Vec<Logged>,
     /// Their values before.
     befores: BTreeMap<VarId, Sym>,
-    /// The present elements of slices.
+    /// The current elements of slices.
     slices: ragged::Slices,
 }
 
@@ -320,7 +320,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Vectorises the effects of the body, and sets the variables of the surroundings to their values after the loop.
+    /// Vectorises the effects of the body, and sets the outer variables to their values after the loop.
     fn settle(
         &mut self,
         carried: &overlay::Carried,
@@ -421,7 +421,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether there is a pending return or a mask between the present code and the iterations.
+    /// Whether there is a pending return or a mask between the current code and the iterations.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits

@@ -1,4 +1,4 @@
-//! Loops within iterations: iterations of iterations, with a number of inner ones per outer one.
+//! Nested loops: every outer iteration has its own number of inner iterations.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -111,7 +111,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// Runs `body` for iterations that each belong to one of the present iterations, and sums its value over those of
+    /// Runs `body` for iterations that each belong to one of the current iterations, and sums its value over those of
     /// each.
     pub(super) fn deeper(
         &mut self,
@@ -242,7 +242,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Sums over the iterations: in all, or of each outer one as a plain vector.
+    /// Sums over the iterations: one total, or a plain vector with one sum per outer iteration.
     fn added_up(
         &mut self,
         terms: Vec<NodeId>,
@@ -259,7 +259,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sums)
     }
 
-    /// A value of the outer iterations for the inner ones.
+    /// A value of the outer iterations, repeated for the inner ones.
     fn handed_down(&mut self, value: &Sym, owner: &[u32]) -> FnResult<Sym> {
         let tape = self.tape;
         if let Sym::Overlay(overlay) = value {

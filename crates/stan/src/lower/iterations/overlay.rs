@@ -1,9 +1,9 @@
-//! Variables of the surroundings that iterations write to.
+//! Outer variables to which iterations write.
 //!
-//! A scalar is a placeholder for its value after the previous iteration. After the loop it has grown by a sum, or has
-//! the value of the last iteration, computed without it. A container is an overlay: the positions that iterations name,
-//! with their values. Positions that no two iterations share represent themselves, before and after; shared positions
-//! may only grow. Everything else is carried from iteration to iteration.
+//! A scalar is a placeholder for its value after the previous iteration. After the loop it has either grown by a sum,
+//! or has the value of the last iteration, which does not depend on the placeholder. A container is an overlay, which
+//! stores the indexed positions with their values. Iterations may overwrite a position that no other iteration uses.
+//! They may only add to a shared position. Any other variable is a state that each iteration passes to the next.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -103,7 +103,7 @@ struct Counter {
 type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
-    /// A node that represents values that are not known yet.
+    /// A placeholder node for values that are still unknown.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
         // A number that no other stand-in has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
@@ -185,8 +185,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(found)
     }
 
-    /// Variables such as `pos` in `pos = pos + size[g]`, which the statements of the body advance: only these are run
-    /// iteration by iteration.
+    /// Counters, such as `pos` in `pos = pos + size[g]`. Only the statements that advance counters run iteration by
+    /// iteration.
     fn counters(
         &mut self,
         body: &Stmt,
@@ -252,7 +252,7 @@ impl<'g> Lower<'_, 'g> {
         if counted { counters } else { Vec::new() }
     }
 
-    /// Runs an iteration of counters; whether they are known after it.
+    /// Runs one iteration of the counters. Returns whether they are known afterwards.
     fn counted(
         &mut self,
         iteration: i32,

@@ -1,4 +1,4 @@
-//! Columns, one value for each iteration, as plain vectors.
+//! Converts columns, with one value per iteration, to plain vectors.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, RecordId, Shape};
 

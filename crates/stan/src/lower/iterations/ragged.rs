@@ -15,7 +15,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The positions, from 1, of the present elements of each slice, by the location of its expression.
+/// The positions, from 1, of the current elements of each slice, by the location of its expression.
 pub(super) type Slices = HashMap<usize, Sym>;
 
 fn key(expr: &Expr) -> usize {
@@ -185,7 +185,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((owner, positions))
     }
 
-    /// The present element of a slice.
+    /// The current element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;

@@ -56,10 +56,10 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// One record's part of every argument.
+    /// The part of every argument that belongs to one record.
     ///
     /// # Errors
-    /// Fails if an argument is the value of the present record: with all records it would be paired with each of them.
+    /// Fails if an argument is the value of the current record, because the call would pair it with every record.
     fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
         let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
         if args.iter().any(own) {
@@ -285,7 +285,7 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// A function of whole containers over the records, if they are data: a number like their mean belongs to no
+    /// A function of whole containers over the records, if they are data. The result, such as a mean, belongs to no
     /// record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
@@ -317,7 +317,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A function of numbers known for each record, record by record.
+    /// A function of numbers known for each record, applied per record.
     fn tabulated(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let unsupported = || {
             FnError::records(format!(
@@ -358,9 +358,9 @@ impl Lower<'_, '_> {
 
 /// The meaning of a function over the records.
 enum Kind {
-    /// Itself of each record's part.
+    /// The function of each record's part.
     Each,
-    /// The sum of itself of each record's part.
+    /// The sum over records of the function of each record's part.
     Sum,
     /// A function of all records together.
     Refused,

@@ -1,4 +1,4 @@
-//! Parts of containers over the records, and elements selected by a value of each record.
+//! Parts of containers over the records, and elements that a value of each record selects.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -25,9 +25,10 @@ pub(in crate::lower) enum Given {
 
 /// The positions that an index names in one dimension.
 enum RecordPos {
-    /// The same for all records.
+    /// The index is the same for all records.
     Fixed(Pos),
-    /// Each record's own position, from 0; and whether the dimension stays, as that of the records.
+    /// The position per record, counted from 0, and whether the dimension remains as the dimension of the
+    /// records.
     Own(Vec<u32>, bool),
 }
 
@@ -127,7 +128,7 @@ impl<'g> Lower<'_, 'g> {
             .collect()
     }
 
-    /// Whether an index over the records names the present record, or all records.
+    /// Whether an index over the records selects the current record or all records.
     fn position(&self, given: &Given) -> (bool, bool) {
         match given {
             Given::One(i) => (self.is_own_index(i), false),
@@ -208,7 +209,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// The part of a shared value, or of a value of the present record, that belongs to each record.
+    /// The part of a shared value, or of a value of the current record, that belongs to each record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
@@ -318,7 +319,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// The elements at fixed offsets plus each record's own.
+    /// The elements at fixed offsets plus the offset of each record.
     fn cells_at(
         &mut self,
         value: &Sym,

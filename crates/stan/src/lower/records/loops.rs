@@ -1,4 +1,4 @@
-//! Loops over the records: the body is lowered once, for one record that represents all.
+//! Loops over the records: lowers the body once, for one record that represents all.
 
 use jensen_graph::{Dependence, NodeId};
 
@@ -117,7 +117,8 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Replaces the variables that the body may assign to by inputs: their values after the previous record.
+    /// Replaces the variables that the body may assign by inputs, which hold the values after the previous
+    /// record.
     fn carry(&mut self, body: &Stmt, span: Span) -> Eval<Vec<Carried>> {
         let vars = self.assigned_in(body);
         let mut carried = Vec::new();
@@ -149,7 +150,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// The value of a variable after the loop: its previous value, a sum that grew with each record, or the last
-    /// record's value, which must not be read.
+    /// record's value, which the program must not read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);

@@ -1,4 +1,4 @@
-//! The axis of exchangeable records: a program lowered once for all its records, with prior and likelihood apart.
+//! The axis of exchangeable records: lowers a program once for all its records, with separate prior and likelihood.
 //!
 //! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
 //! whose elements are columns with one value per record. Operations on one record apply to all. The body of a loop over
@@ -40,7 +40,7 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 has the unconstrained coordinates, output 0 is the part that no record owns: NaN where the program
+    /// Input 0 has the unconstrained coordinates, output 0 is the part that belongs to no record: NaN where the program
     /// rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
@@ -72,7 +72,7 @@ pub(super) struct Axis {
     block: bool,
 }
 
-/// A variable of the data block that is sized by the number of records.
+/// A variable of the data block whose size is the number of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordData {
     /// Its name.
@@ -100,8 +100,8 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
 /// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
 ///
 /// # Errors
-/// As [`super::lower`]; with [`ErrorKind::Records`] when `name` counts no records, or the log density is not a sum over
-/// them.
+/// The errors of [`super::lower`], and [`ErrorKind::Records`] if `name` counts no records or the log density is not a
+/// sum over them.
 pub fn lower_records(
     bound: &BoundModel,
     options: LowerOptions,
@@ -110,8 +110,9 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// The same for a block of more records than are bound, with the given numbers (from 1). The result for any block
-/// equals that of these records in the whole. Anything that would read all records at once is rejected.
+/// As [`lower_records`], for one block of a larger set of records. `numbers` are the numbers of its records in that
+/// set, from 1. The result equals the part of these records in the whole. Fails for an operation that would read all
+/// records at once.
 ///
 /// # Errors
 /// As [`lower_records`].
@@ -215,7 +216,7 @@ fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Finds the variable that counts the records, and iterations the data that it sizes into columns.
+    /// Finds the variable that counts the records, and turns the data of that size into columns.
     fn lay_out_records(&mut self, name: &str, numbers: Option<&[f64]>) -> Result<(), LowerError> {
         let program = self.program;
         let counts = || {
@@ -475,7 +476,7 @@ impl<'g> Lower<'_, 'g> {
         matches!((value, &self.axis), (Sym::Scalar(id), Some(axis)) if *id == axis.size)
     }
 
-    /// Whether a value is each record's own number.
+    /// Whether a value is the number of each record.
     fn is_own_index(&self, value: &Sym) -> bool {
         let id = match value {
             Sym::Scalar(id) => *id,

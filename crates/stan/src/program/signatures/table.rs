@@ -1,4 +1,4 @@
-//! Reading `library.sig`; the notation is explained there.
+//! Parser of `library.sig`, which explains its notation.
 //!
 //! The table is part of the program text, so a mistake in it is a bug and panics; the tests expand every line.
 

@@ -16,7 +16,7 @@ type Z<'g> = (E<'g>, E<'g>);
 /// A function of one complex number.
 type Unary = for<'g> fn(Z<'g>) -> Z<'g>;
 
-/// Functions that only complex values have.
+/// Functions of complex values only.
 pub const TABLE: &[(&str, Build)] = &[
     ("arg", call),
     ("conj", call),

@@ -207,7 +207,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
 /// The decompositions of a complex matrix; `None` for other functions.
 ///
 /// # Errors
-/// Fails if it is not square but has to be.
+/// Fails if the function needs a square matrix and the argument is not square.
 pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     Ok(Some(match cx.name {
         "eigenvalues" => eigen(cx, a, false)?.0,
@@ -233,7 +233,7 @@ pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     }))
 }
 
-/// The same as [`svd`] of a complex matrix, from the Hermitian one with A and Aᴴ beside its diagonal.
+/// The same as [`svd`] of a complex matrix, from the Hermitian matrix whose off-diagonal blocks are A and Aᴴ.
 fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let [re, im] = a.as_complex();
     let (m, n) = cx.extents(&re)?;

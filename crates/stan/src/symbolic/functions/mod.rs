@@ -49,7 +49,7 @@ impl<'g> Cx<'g> {
     /// All elements of a value.
     ///
     /// # Errors
-    /// For tuples and complex numbers.
+    /// Fails for tuples and complex numbers.
     pub fn e(&self, x: &Sym) -> FnResult<E<'g>> {
         x.e(self.tape)
     }
@@ -57,7 +57,7 @@ impl<'g> Cx<'g> {
     /// All elements, separately.
     ///
     /// # Errors
-    /// For tuples and complex numbers.
+    /// Fails for tuples and complex numbers.
     pub fn elements(&self, x: &Sym) -> FnResult<Vec<E<'g>>> {
         x.elements(self.tape)
     }
@@ -102,7 +102,7 @@ impl<'g> Cx<'g> {
     /// Extent of a square matrix.
     ///
     /// # Errors
-    /// Fails if it is not square.
+    /// Fails if the matrix is not square.
     pub fn square(&self, x: &Sym) -> FnResult<usize> {
         match self.extents(x)? {
             (rows, cols) if rows == cols => Ok(rows),
@@ -121,7 +121,7 @@ impl<'g> Cx<'g> {
 /// Builds the result of a function.
 pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 
-/// How a function is built.
+/// The builder of a function.
 #[derive(Clone, Copy)]
 pub enum Builder {
     /// Of each element.

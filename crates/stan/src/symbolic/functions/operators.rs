@@ -11,7 +11,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::error::FnResult;
 
-/// Operators that are library functions, too.
+/// Operators that are also library functions.
 pub const TABLE: &[(&str, Build)] = &[
     ("add", |cx, args| {
         binary(cx, BinaryOp::Add, &args[0], &args[1])
@@ -101,7 +101,7 @@ pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// `op a`
 ///
 /// # Errors
-/// For tuples and complex numbers.
+/// Fails for tuples and complex numbers.
 pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
     if let (Some([re, im]), UnaryOp::Neg) = (a.parts(), op) {
         return Ok(Sym::complex(unary(cx, op, &re)?, unary(cx, op, &im)?));
@@ -180,7 +180,8 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells))
 }
 
-/// `c ? a : b` for values of one shape, element by element; equal elements are not changed.
+/// `c ? a : b` for values of one shape, element by element. It keeps elements that are equal on
+/// both sides.
 ///
 /// # Errors
 /// Fails if the shapes differ.

@@ -1,4 +1,4 @@
-//! Sorting: elements by their ranks, which are constant but where elements are equal.
+//! Sorting: selects elements by their ranks, which are constant except where elements are equal.
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;

@@ -91,7 +91,7 @@ fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResul
 /// Σ xᵢ
 ///
 /// # Errors
-/// For tuples and complex numbers.
+/// Fails for tuples and complex numbers.
 pub fn sum<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     if cx.short(x) {
         return Ok(cx.tape.add_all(&cx.elements(x)?));
@@ -204,7 +204,7 @@ pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
 /// log Σ exp of the elements of a container.
 ///
 /// # Errors
-/// For tuples and complex numbers.
+/// Fails for tuples and complex numbers.
 pub fn log_sum_exp_all<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     if cx.short(x) {
         return Ok(log_sum_exp_of(cx, &cx.elements(x)?));

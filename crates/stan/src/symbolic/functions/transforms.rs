@@ -10,7 +10,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::transform::{Limit, Transform};
 use crate::value::error::FnResult;
 
-/// The called function among the three of a transform.
+/// One of the three functions of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `_constrain`, and `_jacobian`, which adds the log-Jacobian to the log density.

@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("the name of {what}"))
     }
 
-    /// The present identifier.
+    /// The current identifier.
     fn ident(&mut self) -> Ident {
         let span = self.bump().span;
         Ident {

@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a statement that begins with a word starts here, on a line of its own.
+    /// Whether a statement that begins with a word starts here, on a new line.
     fn starts_fresh_statement(&self, kind: TokenKind) -> bool {
         use TokenKind::*;
         let word = matches!(

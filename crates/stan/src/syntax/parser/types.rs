@@ -80,7 +80,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `int[3] x`: never was Stan, but is often tried.
+    /// `int[3] x`, which was never valid Stan, but which users often try.
     fn old_array_type(&mut self, start: Span) -> Parsed<()> {
         let element = self.text(start.to(self.last_span())).to_owned();
         let open = self.bump().span;
