@@ -495,10 +495,12 @@ mod tests {
                     let judged = (source(seed), &Policy::default());
                     let found = beyond(&density, &standard(dim), (1.0 - share).ln(), judged);
                     let found = found.expect("a spike with half of the mass");
-                    assert_eq!(found.coordinate, None);
+                    // The other coordinates of the missing mass have variance, too.
+                    assert!(!all || found.coordinate.is_none(), "{found:?}");
                     mass += found.share / seeds as f64;
                 }
-                assert!((0.6..1.4).contains(&mass), "{dim} {all} {width}: {mass}");
+                // The largest of the coordinates is reported.
+                assert!((0.6..2.0).contains(&mass), "{dim} {all} {width}: {mass}");
             }
         }
     }
