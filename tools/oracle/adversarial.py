@@ -558,6 +558,14 @@ def masses():
     scales("scales_tenth_30", "A tenth of the mass thirty times as wide", [(0.9, 1), (0.1, 30)])
     scales("scales_twentieth_100_5d", "A twentieth of the mass a hundred times as wide, in five dimensions", [(0.95, 1), (0.05, 100)], 5)
     scales("scales_tenth_30_20d", "A tenth of the mass thirty times as wide, in twenty dimensions", [(0.9, 1), (0.1, 30)], 20)
+    scales("spike_half_1em6_5d", "Half of the mass in a spike of 1e-6, half in a unit normal, in five dimensions", [(0.5, 1e-6), (0.5, 1)], 5)
+    scales("scales_hundredth_30_5d", "A hundredth of the mass thirty times as wide, in five dimensions", [(0.99, 1), (0.01, 30)], 5)
+    for weight, sd in ((0.01, 30), (0.1, 1000)):
+        about = f"A share of {weight} of the mass {sd} times as wide in one of twenty coordinates"
+        variance = 1 - weight + weight * sd**2
+        kurtosis = 3 * (1 - weight + weight * sd**4) / variance**2 - 3
+        program = f"parameters {{\n  vector[20] x;\n}}\nmodel {{\n  x[2 : 20] ~ normal(0, 1);\n  target += log_mix({weight}, normal_lpdf(x[1] | 0, {sd}), normal_lpdf(x[1] | 0, 1));\n}}"
+        free(f"axis_{weight}_{sd}_20d".replace(".", "p"), "proper", about, program, {"x[1]": [0.0, math.sqrt(variance), kurtosis], "x[2]": [0.0, 1.0]})
     for gap, scale in ((10, 0.1), (40, 1)):
         about = f"Two observations {gap} apart under a Cauchy location of scale {scale}"
         f = lambda m: -math.log(scale**2 + (m - gap / 2) ** 2) - math.log(scale**2 + (m + gap / 2) ** 2)

@@ -12,9 +12,27 @@ use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
 /// Top-level modules of a crate, and the modules or items that they may use besides their own.
+#[derive(Clone, Copy)]
 struct Layer {
     modules: &'static [&'static str],
     may_use: &'static [&'static str],
+}
+
+/// Modules of which each may use those before it.
+const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer; N] {
+    let none = Layer {
+        modules: &[],
+        may_use: &[],
+    };
+    let mut layers = [none; N];
+    let mut k = 0;
+    while k < N {
+        let (may_use, rest) = modules.split_at(k);
+        let modules = rest.split_at(1).0;
+        layers[k] = Layer { modules, may_use };
+        k += 1;
+    }
+    layers
 }
 
 /// The crates whose modules are held apart.
@@ -274,148 +292,56 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-const BLACKBOX: [Layer; 11] = [
-    Layer {
-        modules: &[
-            "error",
-            "calls",
-            "noise",
-            "optimiser",
-            "agreement",
-            "psis",
-            "sparse",
-            "summary",
-            "watched",
-        ],
-        may_use: &[],
-    },
-    Layer {
-        modules: &["family"],
-        may_use: &["error", "noise", "sparse"],
-    },
-    // What is estimated of a density under a member of a family.
-    Layer {
-        modules: &["oracle", "objective", "approximation", "tail_decay"],
-        may_use: &["calls", "noise", "family"],
-    },
-    Layer {
-        modules: &["newton", "evaluation", "enrich"],
-        may_use: &[
-            "calls",
-            "noise",
-            "agreement",
-            "psis",
-            "family",
-            "oracle",
-            "objective",
-        ],
-    },
-    // Neither starts nor refinement know the methods between them.
-    Layer {
-        modules: &["certificate", "starts", "refine"],
-        may_use: &[
-            "agreement",
-            "calls",
-            "noise",
-            "psis",
-            "family",
-            "oracle",
-            "objective",
-            "approximation",
-            "newton",
-        ],
-    },
-    Layer {
-        modules: &["locals"],
-        may_use: &["calls", "family"],
-    },
-    // Methods and their list: each names what it is planned with.
-    Layer {
-        modules: &[
-            "method", "settings", "advi", "bbvi", "saa", "natural", "nested", "hfsgvi", "moments",
-            "trust", "records",
-        ],
-        may_use: &[
-            "calls",
-            "error",
-            "noise",
-            "psis",
-            "optimiser",
-            "family",
-            "oracle",
-            "objective",
-            "newton",
-            "evaluation",
-            "certificate",
-            "starts",
-            "refine",
-            "locals",
-        ],
-    },
-    Layer {
-        modules: &["symmetry"],
-        may_use: &["noise", "starts"],
-    },
-    Layer {
-        modules: &["driver"],
-        may_use: &[
-            "symmetry",
-            "calls",
-            "error",
-            "noise",
-            "agreement",
-            "family",
-            "oracle",
-            "tail_decay",
-            "evaluation",
-            "enrich",
-            "certificate",
-            "starts",
-            "method",
-            "approximation",
-            "refine",
-            "settings",
-            "records",
-        ],
-    },
-    Layer {
-        modules: &["fit", "refining", "verdict"],
-        may_use: &[
-            "symmetry",
-            "calls",
-            "error",
-            "noise",
-            "agreement",
-            "approximation",
-            "evaluation",
-            "starts",
-            "refine",
-            "family",
-            "method",
-            "settings",
-            "records",
-            "driver",
-            "watched",
-        ],
-    },
-    Layer {
-        modules: &["linear_response"],
-        may_use: &[
-            "calls",
-            "noise",
-            "family",
-            "oracle",
-            "objective",
-            "approximation",
-            "newton",
-            "evaluation",
-            "settings",
-            "records",
-            "driver",
-            "fit",
-        ],
-    },
-];
+/// From the ground up: a module may use those before it.
+const BLACKBOX: [Layer; 42] = ordered(&[
+    // Numbers: what is asked, counted, drawn and summed.
+    "calls",
+    "error",
+    "noise",
+    "optimiser",
+    "policy",
+    "psis",
+    "sparse",
+    "summary",
+    "watched",
+    "agreement",
+    // What is fitted, and what is estimated of a density under a member of a family.
+    "family",
+    "approximation",
+    "locals",
+    "objective",
+    "oracle",
+    "tail_decay",
+    "enrich",
+    "evaluation",
+    "newton",
+    "certificate",
+    "records",
+    // Neither starts nor refinement know a method.
+    "starts",
+    "symmetry",
+    "refine",
+    // Methods, and their list.
+    "engine",
+    "advi",
+    "bbvi",
+    "minibatches",
+    "moments",
+    "nested",
+    "trust",
+    "hfsgvi",
+    "saa",
+    "natural",
+    "method",
+    "settings",
+    // What joins them.
+    "driver",
+    "fit",
+    "refining",
+    "verdict",
+    "fitting",
+    "linear_response",
+]);
 
 const LATENT: [Layer; 9] = [
     Layer {

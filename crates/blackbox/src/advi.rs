@@ -19,6 +19,8 @@
 //! Stan's relative rule often stops early; [`AdviStop::Nats`] replaces it by one in nats. Random numbers differ from
 //! Stan's, so runs agree in distribution only.
 
+mod rule;
+
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
@@ -27,11 +29,12 @@ use jensen_run::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use self::rule::RelativeRule;
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
-use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
@@ -108,10 +111,6 @@ impl MethodSettings for AdviSettings {
     fn lanes(&self, _dim: usize) -> usize {
         self.grad_samples.max(self.elbo_samples).max(512)
     }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
-    }
 }
 
 impl Fitting for AdviSettings {
@@ -130,40 +129,6 @@ impl Fitting for AdviSettings {
     /// The relative rule needs the certificate. The rule in nats contains it.
     fn certificate(&self) -> Option<f64> {
         (self.stop == AdviStop::Relative).then_some(self.tolerance)
-    }
-}
-
-/// Stan's rule on relative changes of the bound.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RelativeRule {
-    capacity: usize,
-    changes: Vec<f64>,
-    last: f64,
-}
-
-impl RelativeRule {
-    /// The rule for runs of at most `max_iterations` with an estimate every `eval_elbo`.
-    pub fn new(max_iterations: u64, eval_elbo: u64) -> Self {
-        let capacity = (0.1 * max_iterations as f64 / eval_elbo as f64).max(2.0);
-        Self {
-            capacity: capacity as usize,
-            changes: Vec::new(),
-            last: 0.0,
-        }
-    }
-
-    /// Takes one estimate of the bound; returns mean and median of the window.
-    pub fn push(&mut self, elbo: f64) -> (f64, f64) {
-        let change = ((self.last - elbo) / elbo).abs();
-        self.last = elbo;
-        if self.changes.len() == self.capacity {
-            self.changes.remove(0);
-        }
-        self.changes.push(change);
-        let mean = self.changes.iter().sum::<f64>() / self.changes.len() as f64;
-        let mut sorted = self.changes.clone();
-        sorted.sort_by(f64::total_cmp);
-        (mean, sorted[sorted.len() / 2])
     }
 }
 
@@ -511,22 +476,5 @@ impl Snapshot for AdviState {
             },
             calls: archive.get("calls")?,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_relative_rule_by_hand() {
-        // A window of two for a short run, of ten by default.
-        let mut rule = RelativeRule::new(500, 100);
-        assert_eq!(rule.push(-10.0), (1.0, 1.0));
-        // |(−10 + 8)/−8| = 0.25; the upper median of two values is the larger.
-        assert_eq!(rule.push(-8.0), (0.625, 1.0));
-        assert_eq!(rule.push(-8.0), (0.125, 0.25));
-        assert_eq!(rule.push(-8.0), (0.0, 0.0));
-        assert_eq!(RelativeRule::new(10_000, 100).capacity, 10);
     }
 }

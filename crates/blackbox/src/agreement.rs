@@ -1,13 +1,13 @@
 //! The distance by which importance weights move the moments of an approximation.
 //!
-//! A k̂ below its limit means that the weights are usable, but not that the draws are usable without weights: a mean
-//! field of correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a
-//! third too small. The evaluation therefore also estimates each coordinate's mean and standard deviation under the
-//! posterior, by self-normalised importance sampling with the same draws and weights, and compares them with those of
-//! the plain draws. If a coordinate is the logarithm or logit of a reported value ([`Scale`]), the evaluation also
-//! compares the moments of the value: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread
-//! there, although the spread of the parameter is a quarter too small. An approximation is used without refinement only
-//! if no moment moves by more than [`MEAN_LIMIT`] and [`SD_LIMIT`], two standard errors included.
+//! A k̂ below its limit says that weights can be used, not that draws can be used without them: a mean field of
+//! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third
+//! too small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior,
+//! by self-normalised importance sampling with the same draws and weights, and compares them with those of the
+//! plain draws. Of a coordinate that is the logarithm or the logit of what is reported ([`Scale`]), it compares those of the
+//! value, too: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread there and a quarter too
+//! small a one of the parameter. An approximation is used as it is only where none moves by more than the [`Policy`]
+//! allows, as many standard errors included as it counts as evidence.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw carries the weight, they
 //! are large, so that such a draw is no evidence.
@@ -15,20 +15,13 @@
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
 
-/// Largest difference of a mean, in standard deviations.
-pub const MEAN_LIMIT: f64 = 0.1;
-
-/// Largest difference of a standard deviation, as the logarithm of the ratio.
-pub const SD_LIMIT: f64 = 0.08;
+use crate::policy::Policy;
 
 /// Blocks of the jackknife.
 const BLOCKS: usize = 8;
 
 /// Numbers that a thread adds up at least: handing over fewer costs more.
 const GRAIN: usize = 1 << 14;
-
-/// Standard errors beyond which a difference is evidence.
-const CONFIDENCE: f64 = 2.0;
 
 /// The largest difference over coordinates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,15 +46,14 @@ impl Difference {
     };
 
     /// The largest size that is consistent with the draws.
-    fn largest(&self) -> f64 {
-        let size = self.value.abs() + CONFIDENCE * self.standard_error;
+    fn largest(&self, policy: &Policy) -> f64 {
+        let size = self.value.abs() + policy.confidence() * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// Whether more draws could change the decision.
-    fn is_open(&self, limit: f64) -> bool {
-        let least = self.value.abs() - CONFIDENCE * self.standard_error;
-        self.largest() > limit && (least <= limit || least.is_nan())
+    /// The size that the draws demonstrate.
+    fn least(&self, policy: &Policy) -> f64 {
+        self.value.abs() - policy.confidence() * self.standard_error
     }
 }
 
@@ -82,14 +74,15 @@ impl Agreement {
     };
 
     /// Whether the draws can be used without refinement.
-    pub fn is_good(&self) -> bool {
-        self.mean.largest() <= MEAN_LIMIT && self.sd.largest() <= SD_LIMIT
+    pub fn is_good(&self, policy: &Policy) -> bool {
+        self.mean.largest(policy) <= policy.mean_error && self.sd.largest(policy) <= policy.sd_error
     }
 
     /// Whether more draws could decide.
-    pub(crate) fn is_open(&self) -> bool {
-        let clearly_bad = |d: &Difference, limit| d.largest() > limit && !d.is_open(limit);
-        !self.is_good() && !clearly_bad(&self.mean, MEAN_LIMIT) && !clearly_bad(&self.sd, SD_LIMIT)
+    pub(crate) fn is_open(&self, policy: &Policy) -> bool {
+        let clearly_bad =
+            self.mean.least(policy) > policy.mean_error || self.sd.least(policy) > policy.sd_error;
+        !self.is_good(policy) && !clearly_bad
     }
 
     /// All numbers in one list, for checkpoints.
@@ -244,7 +237,7 @@ impl Moments {
     }
 
     /// The comparison based on the draws so far.
-    pub fn agreement(&self) -> Agreement {
+    pub fn agreement(&self, policy: &Policy) -> Agreement {
         let top = self
             .blocks
             .iter()
@@ -274,7 +267,7 @@ impl Moments {
                     value: all[k],
                     standard_error: (squares * (n - 1.0) / n).sqrt(),
                 };
-                if found.largest() > worst.largest() {
+                if found.largest(policy) > worst.largest(policy) {
                     *worst = found;
                 }
             }
@@ -322,6 +315,14 @@ mod tests {
     use super::*;
     use crate::noise::{NoisePurpose, NoiseSource};
 
+    const POLICY: Policy = Policy {
+        mean_error: 0.1,
+        sd_error: 0.08,
+        failure_probability: 0.05,
+        effective_draws: 512.0,
+        max_gradients: 1,
+    };
+
     /// Draws of q = normal(centre, spread), whose values are on this scale, with the log weights of a posterior of this
     /// log density.
     fn of(
@@ -342,7 +343,7 @@ mod tests {
         for (z, weights) in at.chunks(512).zip(weights.chunks(512)) {
             moments.add(Lanes::new(z, 1, z.len()), weights);
         }
-        moments.agreement()
+        moments.agreement(&POLICY)
     }
 
     /// As above, for q = normal(0, 1) and a posterior normal(mean, sd).
@@ -362,9 +363,12 @@ mod tests {
     #[test]
     fn moments_that_agree_on_a_log_scale_need_not_be_those_of_the_value() {
         let logs = of(OF_LOG_GAMMA, Scale::Identity, 131_072, log_gamma);
-        assert!(logs.is_good(), "{logs:?}");
+        assert!(logs.is_good(&POLICY), "{logs:?}");
         let values = of(OF_LOG_GAMMA, Scale::Log, 131_072, log_gamma);
-        assert!(!values.is_good() && values.sd.constrained, "{values:?}");
+        assert!(
+            !values.is_good(&POLICY) && values.sd.constrained,
+            "{values:?}"
+        );
         // The lognormal has sd exp(m + s²/2) √(exp(s²) − 1), the gamma √3.
         let (m, s2) = (OF_LOG_GAMMA.0, OF_LOG_GAMMA.1.powi(2));
         let truth = (3.0f64.sqrt() / ((m + 0.5 * s2).exp() * s2.exp_m1().sqrt())).ln();
@@ -389,8 +393,11 @@ mod tests {
                 )
             };
             let (logs, logits) = (of(Scale::Identity), of(Scale::Logit));
-            assert!(logs.is_good(), "{logs:?}");
-            assert!(!logits.is_good() && logits.sd.constrained, "{logits:?}");
+            assert!(logs.is_good(&POLICY), "{logs:?}");
+            assert!(
+                !logits.is_good(&POLICY) && logits.sd.constrained,
+                "{logits:?}"
+            );
         }
     }
 
@@ -401,7 +408,10 @@ mod tests {
                 let found = of((centre, spread), scale, 4096, |z| {
                     -0.5 * ((z - centre) / spread).powi(2) - spread.ln()
                 });
-                assert!(found.is_good(), "{centre} {spread} {scale:?}: {found:?}");
+                assert!(
+                    found.is_good(&POLICY),
+                    "{centre} {spread} {scale:?}: {found:?}"
+                );
             }
         }
     }
@@ -409,9 +419,9 @@ mod tests {
     #[test]
     fn an_exact_approximation_agrees_without_error() {
         let found = of_normal(0.0, 1.0, 4096);
-        assert!(found.is_good());
+        assert!(found.is_good(&POLICY));
         assert!(
-            found.mean.largest() < 1e-12 && found.sd.largest() < 1e-12,
+            found.mean.largest(&POLICY) < 1e-12 && found.sd.largest(&POLICY) < 1e-12,
             "{found:?}"
         );
     }
@@ -428,10 +438,10 @@ mod tests {
             near(found.mean, mean);
             near(found.sd, sd.ln());
             assert_eq!(
-                found.is_good(),
-                mean.abs() < MEAN_LIMIT && sd.ln().abs() < SD_LIMIT
+                found.is_good(&POLICY),
+                mean.abs() < POLICY.mean_error && sd.ln().abs() < POLICY.sd_error
             );
-            assert!(!found.is_open());
+            assert!(!found.is_open(&POLICY));
         }
     }
 
@@ -444,7 +454,7 @@ mod tests {
             .collect();
         let mut moments = Moments::new(&[0.0], &[1.0], &[]);
         moments.add(Lanes::new(&z, 1, 512), &weights);
-        assert!(!moments.agreement().is_good());
+        assert!(!moments.agreement(&POLICY).is_good(&POLICY));
     }
 
     #[test]
@@ -455,7 +465,7 @@ mod tests {
             Lanes::new(&z, 1, 3),
             &[f64::NEG_INFINITY, f64::NAN, f64::NEG_INFINITY],
         );
-        assert_eq!(moments.agreement(), Agreement::UNKNOWN);
-        assert!(!moments.agreement().is_good());
+        assert_eq!(moments.agreement(&POLICY), Agreement::UNKNOWN);
+        assert!(!moments.agreement(&POLICY).is_good(&POLICY));
     }
 }

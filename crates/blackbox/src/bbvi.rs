@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
-use crate::family::{Family, FamilyKind, Smoothness};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::{Family, Smoothness};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimator, Oracle, Stream};
@@ -96,10 +96,6 @@ impl MethodSettings for BbviSettings {
             Smoothness::Path => self.estimator == Estimator::Stl,
             Smoothness::None => false,
         }
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
     }
 }
 

@@ -11,85 +11,30 @@
 //! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
 //! sample of the records if there are many; see [`Prepared`].
 
+mod choices;
+mod results;
+mod stage;
 mod stored;
 
-use jensen_density::{LogDensity, TwiceDifferentiable};
-use jensen_run::{Algorithm, Clock, Interrupt, Record, Status, Step};
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{Algorithm, Interrupt, Record, Status, Step};
 
-use crate::approximation::Approximation;
+pub use self::choices::{CONDITIONAL_FROM, begins_conditional, finds_conditional};
+pub use self::results::FamilyResult;
+pub(crate) use self::results::{choose, evaluation_draws};
+pub use self::stage::DriverState;
+use self::stage::{Engaged, Stage};
 use crate::calls::Calls;
-use crate::certificate::certify;
+use crate::engine::{Beginning, Engine};
 use crate::enrich::enrich;
 use crate::error::FitError;
-use crate::evaluation::{Evaluation, Successor, evaluate_until, preview};
-use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::{Beginning, Engine, Method, StoredState};
+use crate::evaluation::Successor;
+use crate::family::{FamilyKind, Space};
+use crate::method::Method;
 use crate::noise::NoiseSource;
-use crate::oracle::{Estimate, Oracle};
-use crate::records::{Prepared, evaluation_draws};
-use crate::refine::beyond;
+use crate::records::Prepared;
 use crate::settings::{FamilyChoice, Settings};
-use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
-use crate::symmetry::Labellings;
-use crate::tail_decay::flat_coordinate;
-
-/// Largest dimension at which the richer family is full-rank.
-const FULL_RANK_LIMIT: usize = 400;
-
-/// Smallest dimension at which it is the one of sparse precision.
-const SPARSE_FROM: usize = 100;
-
-/// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
-/// Below this dimension, several starts cost seconds at most and find modes that a single start misses.
-pub const CONDITIONAL_FROM: usize = 500;
-
-/// Largest number of entries of the sparse factor per coordinate.
-const CONDITIONAL_FILL: usize = 32;
-
-/// Sparse is used if it has at most this share of the parameters of a full covariance.
-const SPARSE_PART: usize = 4;
-
-/// Largest number of entries of the factor.
-const SPARSE_NONZEROS: usize = 1 << 21;
-
-/// Factors of the richer family beyond that.
-const FACTORS: usize = 8;
-
-/// Components of the mixture if there are several modes, and the largest dimension at which it is tried.
-const COMPONENTS: usize = 8;
-const MIXTURE_LIMIT: usize = 64;
-
-/// Number of draws on which the first family is evaluated at the end of the starts, and the k̂ and the divergence in
-/// nats beyond which the driver abandons it at once.
-const PREVIEW: usize = 512;
-const ABANDON_KHAT: f64 = 1.0;
-const FAR: f64 = 1.0;
-
-/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement: within 3 for
-/// a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if it does not suit.
-const NEAR: f64 = 5.0;
-
-/// One family's end.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FamilyResult {
-    /// The family.
-    pub kind: FamilyKind,
-    /// Its parameters.
-    pub omega: Vec<f64>,
-    /// The status at the end of its optimisation; `None` if the run was stopped in between.
-    pub status: Option<Status>,
-    /// Its evaluation on fresh draws.
-    pub evaluation: Evaluation,
-    /// The gain of a second-order polish, for stochastic methods.
-    pub polish: Option<Estimate>,
-    /// Number of coordinates.
-    pub dim: usize,
-    /// A coordinate along which the density does not decrease, as in an improper posterior.
-    pub flat: Option<usize>,
-    /// A coordinate, standardised by the approximation, with more than the allowed variance beyond the reach of the
-    /// draws, and its ratio of variances.
-    pub beyond: Option<(usize, f64)>,
-}
+use crate::starts::{Init, StartOutcome, Starts, best_start};
 
 /// The result of the driver.
 #[derive(Clone, Debug)]
@@ -100,54 +45,6 @@ pub struct DriverOutput {
     pub starts: Vec<StartOutcome>,
     /// Evaluations.
     pub calls: Calls,
-}
-
-/// The algorithm of a stage.
-enum Engaged<'a> {
-    Starts(Box<dyn Algorithm<State = StartsState, Output = Vec<StartOutcome>> + 'a>),
-    Method(Box<dyn Engine + 'a>),
-}
-
-/// The stage of a run.
-enum Stage {
-    Starts(StartsState),
-    Method {
-        name: &'static str,
-        state: Box<dyn StoredState>,
-    },
-    Done,
-}
-
-impl Stage {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Starts(_) => "starts",
-            Self::Method { name, .. } => name,
-            Self::Done => "done",
-        }
-    }
-}
-
-/// State of a [`Driver`].
-pub struct DriverState {
-    stage: Stage,
-    /// Iterations before the stage.
-    before: u64,
-    /// Evaluations before the stage.
-    calls_before: Calls,
-    /// Evaluations so far.
-    calls: Calls,
-    /// Family of the stage.
-    kind: FamilyKind,
-    starts: Vec<StartOutcome>,
-    results: Vec<FamilyResult>,
-}
-
-impl DriverState {
-    /// Evaluations so far.
-    pub(crate) fn calls(&self) -> Calls {
-        self.calls
-    }
 }
 
 /// The families and starts as one algorithm.
@@ -199,24 +96,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             self.engine(kind, self.first_method(kind), omega)?;
         }
         Ok(())
-    }
-
-    fn first_kind(&self) -> FamilyKind {
-        match self.settings.family {
-            FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => {
-                let family = kind.build(Space::of(self.density));
-                family.begins_at().unwrap_or(kind)
-            }
-        }
-    }
-
-    /// The first family of the run.
-    fn opening_kind(&self) -> FamilyKind {
-        match self.conditional {
-            true => FamilyKind::Conditional,
-            false => self.first_kind(),
-        }
     }
 
     fn first_method(&self, kind: FamilyKind) -> Method {
@@ -336,138 +215,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The richer family for the policy. There is none for one coordinate, and none for minibatches if a full
-    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
-    /// as long.
-    fn richer(&self) -> Option<FamilyKind> {
-        match self.density.dim() {
-            0 | 1 => None,
-            // The precision of the best Gaussian has the density's pattern, so a sparse one loses nothing against full rank and
-            // has far fewer parameters to determine from draws.
-            _ if self.is_sparse() => Some(FamilyKind::Sparse),
-            // With an unknown or dense pattern, only full rank contains the best Gaussian.
-            2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
-            _ if self.records.is_some() => None,
-            // Beyond, d²/2 parameters are too many for the draws of a step; a few factors catch the widest directions.
-            _ => Some(FamilyKind::LowRank { rank: FACTORS }),
-        }
-    }
-
-    /// Whether the conditionally structured Gaussian comes before the richer family.
-    fn bends(&self) -> bool {
-        self.settings.is_policy()
-            && self.records.is_none()
-            && self.density.dim() >= SPARSE_FROM
-            && has_few_globals(self.density)
-    }
-
-    /// The family after the first.
-    fn second(&self) -> Option<FamilyKind> {
-        match self.bends() {
-            true => Some(FamilyKind::Conditional),
-            false => self.richer(),
-        }
-    }
-
-    /// Whether to try the richer family after a conditionally structured Gaussian that fails its checks. It does so if
-    /// that found no mode, if that is too far from the posterior to start a refinement, or if no refinement follows.
-    fn is_astray(&self, result: &FamilyResult) -> bool {
-        let converged = result.status.as_ref().is_some_and(Status::is_converged);
-        // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
-        // they need a family that fits.
-        let near = converged && result.evaluation.divergence() <= NEAR;
-        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
-    }
-
-    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
-    fn is_sparse(&self) -> bool {
-        let dim = self.density.dim();
-        if dim < SPARSE_FROM || self.records.is_some() {
-            return false;
-        }
-        let most = SPARSE_NONZEROS.min(dim * (dim + 1) / 2 / SPARSE_PART);
-        Sparse::nonzeros(&Space::of(self.density), most).is_some()
-    }
-
-    /// Evaluates the parameters of a family whose optimisation ended with a status at an iteration. Adds the
-    /// evaluations to `calls`.
-    fn result(
-        &self,
-        kind: FamilyKind,
-        omega: Vec<f64>,
-        ended: Option<(Method, Status, u64)>,
-        successor: Successor,
-        calls: &mut Calls,
-    ) -> FamilyResult {
-        let family = kind.build(Space::of(self.density));
-        let mut polish = None;
-        let status = ended.map(|(method, status, at)| {
-            let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
-            else {
-                return status;
-            };
-            let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
-            *calls += certificate.calls;
-            let found = certificate.improvement;
-            polish = Some(found);
-            if certificate.within(tolerance) {
-                let mut evidence = evidence.clone();
-                evidence.remaining = Some(found.mean);
-                evidence.standard_error = Some(found.standard_error);
-                Status::Converged { evidence }
-            } else {
-                Status::Stalled {
-                    at,
-                    reason: format!(
-                        "{}, but a second-order polish finds {:.2} ± {:.2} nats more",
-                        evidence.rule, found.mean, found.standard_error
-                    ),
-                }
-            }
-        });
-        let flat = match self.records {
-            // What is not to be trusted anyway needs no look far away.
-            _ if self.interrupt.is_late() => None,
-            None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
-            Some(records) => {
-                let (seen, all) = records.scouted();
-                let spread = (all as f64 / seen as f64).sqrt();
-                flat_coordinate(records.scout(), &*family, &omega, self.source, spread)
-            }
-        };
-        let mut oracle = Oracle::new(self.density, family);
-        let draws = evaluation_draws(self.density, &self.settings);
-        let evaluation = evaluate_until(
-            &mut oracle,
-            &omega,
-            self.source,
-            draws,
-            &self.settings.scales,
-            successor,
-            Some(self.interrupt),
-        );
-        *calls += oracle.take_calls();
-        // What its weights speak against is refined anyway, and of records one by one a look costs as much as a fit.
-        let looks = evaluation.is_good() && self.records.is_none() && !self.interrupt.is_late();
-        let beyond = looks.then(|| {
-            let space = Space::of(self.density);
-            let approximation = Approximation::new(kind, space, omega.clone())
-                .expect("a fitted family has all its parameters");
-            let log_z = evaluation.importance_bound.mean;
-            beyond(self.density, &approximation, log_z, self.source)
-        });
-        FamilyResult {
-            beyond: beyond.flatten(),
-            kind,
-            omega,
-            status,
-            evaluation,
-            polish,
-            dim: self.density.dim(),
-            flat,
-        }
-    }
-
     /// The best start, converted to the first family, and the number of evaluations.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
@@ -529,7 +276,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             (None, false) => Successor::None,
         };
         let result = self.result(state.kind, omega, ended, successor, &mut state.calls);
-        let good = result.evaluation.is_good();
+        let good = result.evaluation.is_good(&self.settings.policy);
         if let Some(kind) = richer.filter(|_| !good) {
             return Some(self.widened(kind, result, state));
         }
@@ -563,79 +310,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let (omega, calls) = self.enrich(kind, poorer.kind, &poorer.omega);
         state.calls += calls;
         (kind, self.first_method(kind), omega)
-    }
-
-    /// The richer family to fit at once, if the first one is too far from the posterior at the optimum that the starts
-    /// found. A search for that optimum to 0.01 nats would take most of the time of the fit.
-    fn skips_to(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> Option<FamilyKind> {
-        if !self.settings.is_policy() || self.records.is_some() {
-            return None;
-        }
-        // A few factors may be worse than the mean field's own optimum.
-        let second = self
-            .second()
-            .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_far_off(kind, omega, calls).then_some(second)
-    }
-
-    /// Whether a member of a family is too far from the posterior to be useful.
-    fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
-        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
-        let look = preview(&mut oracle, omega, self.source, PREVIEW);
-        *calls += oracle.take_calls();
-        // Either alone may be an accident of few draws: a heavy tail of the weights without mass in it, or a bound that is low
-        // because the scales are still wrong.
-        look.khat > ABANDON_KHAT && look.divergence() > FAR
-    }
-
-    /// The member of a family that corresponds to the result of a full-rank Gaussian and to the other modes that the
-    /// starts found.
-    fn upon(&self, kind: FamilyKind, starts: &[StartOutcome], gaussian: &[f64]) -> Vec<f64> {
-        let family = kind.build(Space::of(self.density));
-        let upon = family.upon(gaussian, &self.other_modes(starts));
-        upon.expect("a family that begins at a Gaussian stands upon it")
-    }
-
-    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
-    fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
-        let modes = modes_of(starts);
-        let variables = &self.settings.variables;
-        let labellings = Labellings::of(self.density, self.source, starts, &modes, variables);
-        let distinct = modes.iter().zip(&labellings.relabelled);
-        let found = distinct.filter(|(_, relabelled)| !**relabelled);
-        found
-            .filter_map(|(mode, _)| starts.iter().find(|start| start.is_at(mode)))
-            .map(|start| {
-                let (mean, log_sd) = start.omega.split_at(mean_len(start));
-                (mean.to_vec(), log_sd.to_vec())
-            })
-            .collect()
-    }
-
-    /// The mixture that takes over if the starts found modes that the fit does not cover.
-    fn of_several_modes(&self, state: &mut DriverState) -> Option<(FamilyKind, Method, Vec<f64>)> {
-        let kind = FamilyKind::Mixture {
-            components: COMPONENTS,
-        };
-        let policy = self.settings.is_policy() && self.records.is_none();
-        let tried = state.results.iter().any(|result| result.kind == kind);
-        if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
-            return None;
-        }
-        if self.other_modes(&state.starts).is_empty() {
-            return None;
-        }
-        let last = state.results.last()?;
-        let gaussian = match last.kind {
-            FamilyKind::FullRank => last.omega.clone(),
-            poorer => {
-                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
-                state.calls += calls;
-                omega
-            }
-        };
-        let omega = self.upon(kind, &state.starts, &gaussian);
-        Some((kind, self.first_method(kind), omega))
     }
 
     /// The search from several starts.
@@ -707,59 +381,11 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             // A richer family that cannot even start leaves the first one's word.
             Some((_, Err(_))) | None => {
                 state.stage = Stage::Done;
-                let chosen = choose(&state.results);
+                let chosen = choose(&state.results, &self.settings.policy);
                 Some(state.results[chosen].status.clone().unwrap_or(status))
             }
         }
     }
-}
-
-/// Whether the policy begins with the conditionally structured Gaussian and without starts. It does so if there are
-/// many coordinates and most of them interact with few others except a few global parameters. A mean-field fit is
-/// uninformative for such models, and its starts take longest.
-pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
-    settings.is_policy()
-        && settings.start.starts.is_none()
-        && density.dim() >= CONDITIONAL_FROM
-        && has_few_globals(density)
-}
-
-/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode, or falls
-/// back to a mean field. `None` if it `stopped` before the end of the search.
-pub fn finds_conditional<D: TwiceDifferentiable>(
-    density: &D,
-    settings: &Settings,
-    clock: &dyn Clock,
-    stopped: &dyn Fn() -> bool,
-) -> Option<bool> {
-    if !begins_conditional(density, settings) {
-        return Some(false);
-    }
-    let interrupt = Interrupt::new(None, clock);
-    let mut driver = Driver::new(density, None, settings.clone(), &interrupt);
-    let Ok(DriverState { mut stage, .. }) = driver.init() else {
-        return Some(false);
-    };
-    let (Some((_, _, Engaged::Method(engine))), Stage::Method { state, .. }) =
-        (&mut driver.engaged, &mut stage)
-    else {
-        return Some(false);
-    };
-    for iteration in 0.. {
-        if stopped() {
-            break;
-        }
-        if let Some(status) = engine.step(state.as_mut(), iteration).status {
-            return Some(status.is_converged());
-        }
-    }
-    None
-}
-
-/// Whether a density has global parameters, and local parameters that interact with few others.
-fn has_few_globals(density: &impl LogDensity) -> bool {
-    let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
-    Conditional::suits(&Space::of(density), most)
 }
 
 /// The status of a family that is abandoned for a richer one.
@@ -771,45 +397,12 @@ fn left_behind(at: u64) -> Status {
     }
 }
 
-/// Coordinates of a start's mean.
-fn mean_len(start: &StartOutcome) -> usize {
-    start.omega.len() / 2
-}
-
 /// The end of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,
         reason: error.to_string(),
     }
-}
-
-/// Nats by which a mixture may be below another result: a mode with a hundredth of the mass is worth a hundredth of a
-/// nat, and may contribute most of a standard deviation.
-const OF_A_MODE: f64 = 0.1;
-
-/// The result to report: a converged result with usable draws if there is one, otherwise the one with the highest
-/// bound.
-pub fn choose(results: &[FamilyResult]) -> usize {
-    let rank = |r: &FamilyResult| {
-        let converged = r.status.as_ref().is_some_and(Status::is_converged);
-        let modes = match r.kind {
-            FamilyKind::Mixture { .. } => OF_A_MODE,
-            _ => 0.0,
-        };
-        (
-            converged && r.evaluation.is_good(),
-            r.evaluation.elbo.mean + modes,
-        )
-    };
-    let mut best = 0;
-    for i in 1..results.len() {
-        let ((good, elbo), (best_good, best_elbo)) = (rank(&results[i]), rank(&results[best]));
-        if (good && !best_good) || (good == best_good && elbo > best_elbo) {
-            best = i;
-        }
-    }
-    best
 }
 
 impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {

@@ -10,6 +10,7 @@ use jensen_run::Interrupt;
 use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
+use crate::policy::Policy;
 use crate::psis::{khat, khat_threshold, tail_index_error};
 
 /// Largest number of lanes in one call to the density.
@@ -70,8 +71,8 @@ impl Evaluation {
 
     /// Whether the draws of the approximation can be used without refinement: the weights are reliable and do not move
     /// the moments.
-    pub fn is_good(&self) -> bool {
-        self.khat_is_good() && self.agreement.is_good()
+    pub fn is_good(&self, policy: &Policy) -> bool {
+        self.khat_is_good() && self.agreement.is_good(policy)
     }
 }
 
@@ -160,7 +161,9 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    evaluate_until(oracle, omega, source, draws, &[], Successor::None, None)
+    let (scales, usual): (&[Scale], _) = (&[], Policy::default());
+    let judged = (scales, &usual);
+    evaluate_until(oracle, omega, source, draws, judged, Successor::None, None)
 }
 
 /// The fallback if the weights do not support an approximation.
@@ -175,14 +178,14 @@ pub(crate) enum Successor {
     Refinement,
 }
 
-/// The same for coordinates of these scales. It uses fewer draws if an interrupt ends it, or if there is a fallback and
-/// k̂ is above the limit, or if [`NUMBERS`] values do not show whether the weights move moments.
+/// The same under a policy for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is a successor
+/// and k̂ is on the wrong side, or [`NUMBERS`] do not tell whether the weights move moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
-    scales: &[Scale],
+    (scales, policy): (&[Scale], &Policy),
     successor: Successor,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Evaluation {
@@ -203,7 +206,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         })
     };
     let mut weights = more(0..draws, &mut moments);
-    let mut evaluation = summarize(&weights, moments.agreement());
+    let mut evaluation = summarize(&weights, moments.agreement(policy));
     let last = MORE.len() - 1;
     let levels = if family.dim() <= MOST_COORDINATES {
         MORE.len()
@@ -225,13 +228,13 @@ pub(crate) fn evaluate_until<D: LogDensity>(
             (true, false) => above.abs() <= NEAR,
         };
         // What k̂ refuses needs no better moments.
-        let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
-        let unsettled = left && dear && !evaluation.agreement.is_good();
+        let open = evaluation.khat_is_good() && evaluation.agreement.is_open(policy);
+        let unsettled = left && dear && !evaluation.agreement.is_good(policy);
         if !doubtful && !open || unsettled || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));
-        evaluation = summarize(&weights, moments.agreement());
+        evaluation = summarize(&weights, moments.agreement(policy));
     }
     evaluation
 }

@@ -17,9 +17,9 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
-use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
@@ -78,10 +78,6 @@ impl MethodSettings for HfsgviSettings {
     /// Draws are processed in blocks, which limits the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
     }
 }
 

@@ -5,12 +5,13 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `fit` | [`fit`], [`Fit`]: the judged result |
+//! | `fitting`, `fit` | [`fit`]; [`Fit`]: the judged result |
+//! | [`Policy`] | how right reported numbers are to be, and all limits that follow |
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
 //! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one module |
 //! | `settings` | [`Settings`], [`FamilyChoice`] |
 //! | `error` | [`FitError`]: why there is no fit |
-//! | `method` | [`Method`]: the list of methods, and what one is |
+//! | `engine`, `method` | what a method is; [`Method`]: the list of them |
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
 //! | `family` | Gaussians of several covariances, and mixtures: [`Family`] |
 //! | `starts` | several short fits, the best kept, disagreement noticed |
@@ -30,7 +31,8 @@
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
 //! | `agreement` | [`Agreement`]: how far importance weights move means and standard deviations |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
-//! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
+//! | `records` | gradients from minibatches of exchangeable records: control variates, variance analysis |
+//! | `minibatches` | methods that use them, SMISO among them |
 //! | `tail_decay` | whether the density falls off far away |
 //! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
 //! | `refining` | a fit and its refinement as one algorithm |
@@ -50,15 +52,18 @@ mod bbvi;
 mod calls;
 mod certificate;
 mod driver;
+mod engine;
 mod enrich;
 mod error;
 mod evaluation;
 pub mod family;
 mod fit;
+mod fitting;
 mod hfsgvi;
 mod linear_response;
 mod locals;
 mod method;
+pub mod minibatches;
 mod moments;
 mod natural;
 mod nested;
@@ -67,6 +72,7 @@ mod noise;
 mod objective;
 mod optimiser;
 mod oracle;
+mod policy;
 mod psis;
 pub mod records;
 mod refine;
@@ -85,7 +91,7 @@ mod watched;
 use jensen_math::{dense, reduce};
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
-pub use agreement::{Agreement, Difference, MEAN_LIMIT, SD_LIMIT};
+pub use agreement::{Agreement, Difference};
 pub use approximation::{Approximation, Draws, LoadError};
 pub use bbvi::{Bbvi, BbviSettings, BbviState};
 pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
@@ -94,17 +100,19 @@ pub use driver::{
     CONDITIONAL_FROM, Driver, DriverOutput, DriverState, FamilyResult, begins_conditional,
     finds_conditional,
 };
+pub use engine::{Beginning, Engine, Fitting, MethodSettings, MethodState, StoredState};
 pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
 pub use family::{Family, FamilyKind, Smoothness, Space};
-pub use fit::{Fit, Subject, fit, fit_reporting, identity};
+pub use fit::Fit;
+pub use fitting::{Subject, fit, fit_reporting, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
 };
-pub use method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, StoredState};
+pub use method::{AutoSettings, Method};
 pub use moments::{MomentsSettings, MomentsState};
 pub use nested::{NestedSettings, NestedState};
 pub use newton::{Effort, Newton, NewtonStep};
@@ -112,16 +120,17 @@ pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
+pub use policy::Policy;
 pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
+pub use records::Subsampled;
 pub use refine::{
-    ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
-    Refined, RefinedDraws, StationaryPhase, TemperatureStep,
+    Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen, Refined,
+    RefinedDraws, StationaryPhase, TemperatureStep, Unreached,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
-pub use settings::{AutoSettings, FamilyChoice, Settings};
+pub use settings::{FamilyChoice, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::Summary;
 pub use trust::{
-    PaperTrust, PaperTrustSettings, PaperTrustState, RecordTrust, Subsampled, Trust, TrustSettings,
-    TrustState,
+    PaperTrust, PaperTrustSettings, PaperTrustState, RecordTrust, Trust, TrustSettings, TrustState,
 };

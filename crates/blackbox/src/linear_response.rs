@@ -38,7 +38,7 @@ use jensen_run::Reason;
 use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::dense::{cholesky, inverse_factor};
-use crate::driver::FamilyResult;
+use crate::driver::{FamilyResult, evaluation_draws};
 use crate::evaluation::evaluate;
 use crate::family::{FamilyKind, FullRank};
 use crate::fit::Fit;
@@ -46,7 +46,6 @@ use crate::newton::{Effort, Newton};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
-use crate::records::evaluation_draws;
 use crate::reduce::{axpy, dot};
 use crate::settings::Settings;
 

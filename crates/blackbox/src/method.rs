@@ -1,176 +1,27 @@
-//! The interface of a method, and the list of methods.
+//! The list of methods, and the plans by which one takes over from another.
 //!
-//! A new method is one file with its settings, state and algorithm, where the settings implement [`Fitting`] and the
-//! state implements [`MethodState`], and one line in the list below.
+//! The next method is one file with its settings, its state and its algorithm, whose settings are
+//! [`Fitting`] and whose state is a [`MethodState`](crate::MethodState), and one line in the list below.
 
-use std::any::Any;
-use std::sync::Arc;
+mod auto;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
+use jensen_run::{Archive, ArchiveError, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 
+pub use self::auto::AutoSettings;
 use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
-use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, StoredState};
 use crate::error::FitError;
-use crate::family::{Family, FamilyKind, Smoothness};
+use crate::family::{FamilyKind, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
+use crate::minibatches::{MinibatchSettings, SmisoSettings};
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::nested::NestedSettings;
-use crate::noise::NoiseSource;
-use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
 use crate::saa::SaaSettings;
-use crate::settings::AutoSettings;
 use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
-
-/// The input of a method.
-pub struct Beginning<'a, D: TwiceDifferentiable> {
-    /// The density of all data.
-    pub density: &'a D,
-    /// Its records, prepared for the fit, if the method [requests](MethodSettings::batch) them.
-    pub records: Option<&'a Prepared<'a>>,
-    /// The family to fit.
-    pub family: Arc<dyn Family>,
-    /// The random numbers.
-    pub source: NoiseSource,
-    /// Where it begins. After a resume this is the start of the stage, on which no step depends.
-    pub omega: Vec<f64>,
-    /// Keeps the draws of the fit's families apart: 0 for the first.
-    pub stream: u64,
-}
-
-impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
-    /// The records.
-    ///
-    /// # Errors
-    /// Fails if the density has no records.
-    pub fn prepared(&self) -> Result<&'a Prepared<'a>, FitError> {
-        self.records.ok_or_else(no_records)
-    }
-}
-
-/// The reason why a minibatch method cannot fit a density without records.
-pub(crate) fn no_records() -> FitError {
-    FitError::Setting(
-        "the method needs exchangeable records, and the density shows none: compile the program over them, or choose \
-         another method"
-            .to_owned(),
-    )
-}
-
-/// The properties of a method's settings that the driver needs.
-pub trait MethodSettings: Copy {
-    /// The name in traces and checkpoints.
-    const NAME: &'static str;
-
-    /// Whether several starts come first; otherwise it begins at the initial point with unit scales.
-    const STARTS: bool = true;
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// One sentence that names the setting, its value and its range.
-    fn validate(&self) -> Result<(), String>;
-
-    /// Number of draws in `dim` coordinates whose derivatives it stores together.
-    fn lanes(&self, dim: usize) -> usize;
-
-    /// Records of a minibatch, for methods that need exchangeable records.
-    fn batch(&self) -> Option<usize> {
-        None
-    }
-
-    /// Whether it can fit a family with these derivatives.
-    fn suits(&self, smoothness: Smoothness) -> bool {
-        smoothness == Smoothness::Twice
-    }
-
-    /// The methods that fit a family, each of which takes over when the previous one [hands over](Fitting::hands_over).
-    fn plan(&self, kind: FamilyKind) -> Vec<Method>;
-}
-
-/// The settings of a method that needs no other method.
-pub trait Fitting: MethodSettings {
-    /// The state that it carries between iterations.
-    type State: MethodState + Snapshot + 'static;
-
-    /// The algorithm.
-    ///
-    /// # Errors
-    /// Fails if the settings do not suit the density.
-    fn begin<'a, D: TwiceDifferentiable>(
-        &self,
-        at: Beginning<'a, D>,
-    ) -> Result<Box<dyn Engine + 'a>, FitError>;
-
-    /// Whether the next method of the plan should continue after this one ended with `status`, in `dim` coordinates.
-    fn hands_over(&self, status: &Status, dim: usize) -> bool {
-        let _ = (status, dim);
-        false
-    }
-
-    /// The tolerance in nats within which a second-order polish must confirm convergence. `None` if the method's own
-    /// rule implies that.
-    fn certificate(&self) -> Option<f64> {
-        None
-    }
-
-    /// The share of the data that one lane evaluates, for the given number of records.
-    fn share(&self, records: u64) -> (u64, u64) {
-        let _ = records;
-        (1, 1)
-    }
-}
-
-/// The visible part of a method's state during a run.
-pub trait MethodState {
-    /// The parameters of a result at the current state.
-    fn omega(&self) -> &[f64];
-
-    /// Evaluations so far.
-    fn calls(&self) -> Calls;
-}
-
-/// A [`MethodState`] of any type that can be stored.
-pub trait StoredState: MethodState + Any {
-    /// See [`Snapshot::save`].
-    fn archive(&self) -> Archive;
-}
-
-impl<S: MethodState + Snapshot + Any> StoredState for S {
-    fn archive(&self) -> Archive {
-        self.save()
-    }
-}
-
-/// A method that runs on one family, with its own type of state.
-pub trait Engine {
-    /// See [`Algorithm::init`].
-    ///
-    /// # Errors
-    /// A status if there is no valid initial state.
-    fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
-
-    /// See [`Algorithm::step`].
-    fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step;
-}
-
-impl<A: Algorithm> Engine for A
-where
-    A::State: MethodState + 'static,
-{
-    fn init(&mut self) -> Result<Box<dyn StoredState>, Status> {
-        Ok(Box::new(Algorithm::init(self)?))
-    }
-
-    fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step {
-        let state: &mut dyn Any = state;
-        let state = state.downcast_mut().expect("the method's own state");
-        Algorithm::step(self, state, iteration)
-    }
-}
 
 /// A method's name with its state.
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
@@ -244,14 +95,6 @@ macro_rules! methods {
                 match self {
                     $(Self::$policy(settings) => settings.suits(smoothness),)*
                     $(Self::$method(settings) => settings.suits(smoothness),)*
-                }
-            }
-
-            /// See [`MethodSettings::plan`].
-            pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
-                match self {
-                    $(Self::$policy(settings) => settings.plan(kind),)*
-                    $(Self::$method(settings) => settings.plan(kind),)*
                 }
             }
 
@@ -337,5 +180,20 @@ methods! {
         Smiso(SmisoSettings),
         /// TrustVI in which every pair of draws has its own minibatch. Algorithm, state and name are the same.
         RecordTrust(RecordTrust),
+    }
+}
+
+impl Method {
+    /// The methods that fit a family, each taking over where the one before [hands over](Fitting::hands_over): stochastic
+    /// gradients after Newton rounds on fixed draws, and these after natural-gradient steps.
+    pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
+        match self {
+            Self::Auto(settings) => settings.plan(kind),
+            Self::Natural(natural) => {
+                [vec![*self], Self::Saa(natural.rounds()).plan(kind)].concat()
+            }
+            Self::Saa(_) => vec![*self, BbviSettings::default().into()],
+            own => vec![*own],
+        }
     }
 }

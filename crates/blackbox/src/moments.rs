@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::dense::cholesky;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::mixture::{Component, Mixture, log_sums};
 use crate::family::{Family, FamilyKind, Smoothness};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Estimate;
 use crate::psis::psis;
@@ -91,10 +91,6 @@ impl MethodSettings for MomentsSettings {
 
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::None
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
     }
 }
 

@@ -21,9 +21,9 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, S
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::saa::{SaaSettings, averages, within_memory};
@@ -56,7 +56,7 @@ impl Default for NaturalSettings {
 
 impl NaturalSettings {
     /// Newton's method on fixed draws, which continues from the end of these steps.
-    fn rounds(&self) -> SaaSettings {
+    pub(crate) fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
             ..SaaSettings::default()
@@ -95,11 +95,6 @@ impl MethodSettings for NaturalSettings {
 
     fn lanes(&self, dim: usize) -> usize {
         self.max_draws(dim)
-    }
-
-    /// Newton's method on fixed draws continues from the end of these steps.
-    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        [vec![(*self).into()], self.rounds().plan(kind)].concat()
     }
 }
 

@@ -12,39 +12,24 @@
 //! result. Only the points are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
-use serde::{Deserialize, Serialize};
+use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 
+mod algebra;
+mod gaussian;
+mod settings;
+mod stored;
+
+use self::algebra::{point, product, root_of_inverse, shares};
+use self::gaussian::{moments, nearly_gaussian};
+pub use self::settings::NestedSettings;
 use crate::calls::Calls;
-use crate::dense::{cholesky, eigen_symmetric, solve_lower, solve_lower_transposed};
-use crate::error::{FitError, positive};
-use crate::family::{Conditional, FamilyKind};
+use crate::dense::{cholesky, eigen_symmetric, solve_lower};
+use crate::engine::MethodState;
+use crate::family::Conditional;
 use crate::locals::{Climber, LocalMode};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
-
-/// Settings of the steps.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NestedSettings {
-    /// Predicted gain in nats at which the search for the mode of the global parameters ends.
-    pub tolerance: f64,
-    /// Number of points of the global parameters per iteration.
-    pub points: usize,
-    /// Largest number of iterations.
-    pub max_iterations: u64,
-}
-
-impl Default for NestedSettings {
-    fn default() -> Self {
-        Self {
-            tolerance: 0.01,
-            points: 128,
-            max_iterations: 60,
-        }
-    }
-}
 
 /// Fractions of a step that are tried together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
@@ -65,52 +50,6 @@ const STILL: f64 = 0.1;
 
 /// Fewest points per feature that estimate its weight.
 const DRAWS_PER_FEATURE: usize = 2;
-
-impl MethodSettings for NestedSettings {
-    const NAME: &'static str = "nested";
-    const STARTS: bool = false;
-
-    fn validate(&self) -> Result<(), String> {
-        positive([
-            ("tolerance", self.tolerance),
-            ("points", self.points as f64),
-            ("max_iterations", self.max_iterations as f64),
-        ])
-    }
-
-    fn lanes(&self, _dim: usize) -> usize {
-        self.points
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
-    }
-}
-
-impl Fitting for NestedSettings {
-    type State = NestedState;
-
-    fn begin<'a, D: TwiceDifferentiable>(
-        &self,
-        at: Beginning<'a, D>,
-    ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        if at.family.kind() != FamilyKind::Conditional {
-            return Err(FitError::Setting(format!(
-                "nested Laplace approximations are for the family `{}`, not for `{}`",
-                FamilyKind::Conditional,
-                at.family.kind()
-            )));
-        }
-        Ok(Box::new(Nested {
-            density: at.density,
-            family: Conditional::new(at.family.space()),
-            source: at.source,
-            settings: *self,
-            start: at.omega,
-            stream: at.stream,
-        }))
-    }
-}
 
 /// The algorithm; its output is ω.
 struct Nested<'a, D: TwiceDifferentiable> {
@@ -460,144 +399,6 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
     }
 }
 
-/// A mean and a covariance.
-type Spread = (Vec<f64>, Vec<f64>);
-
-/// Mean and covariance of weighted points.
-fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
-    let mut mean = vec![0.0; k];
-    for (x, w) in x.iter().zip(weights) {
-        axpy(*w, x, &mut mean);
-    }
-    let mut covariance = vec![0.0; k * k];
-    for (x, w) in x.iter().zip(weights) {
-        for i in 0..k {
-            for j in 0..k {
-                covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
-            }
-        }
-    }
-    (mean, covariance)
-}
-
-/// Share of the weight that a Gaussian may have at other points and still be nearly the mass: half of it would leave errors as large as
-/// those that are taken away.
-const ELSEWHERE: f64 = 0.25;
-
-/// The Gaussian whose logarithm is the least-squares quadratic of the log mass at the points: its moments, and those that the points give
-/// it. `None` if the mass is not nearly Gaussian.
-fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
-    let features = |x: &[f64]| {
-        let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let mut row = vec![1.0];
-        row.extend(x);
-        row.extend(products.map(|(i, j)| x[i] * x[j]));
-        row
-    };
-    let count = 1 + k + k * (k + 1) / 2;
-    if k == 0 || points.x.len() < DRAWS_PER_FEATURE * count {
-        return None;
-    }
-    let top = points.modes.iter().map(|mode| mode.log_mass);
-    let top = top.fold(f64::NEG_INFINITY, f64::max);
-    let (mut gram, mut right) = (vec![0.0; count * count], vec![0.0; count]);
-    for ((x, mode), w) in points.x.iter().zip(&points.modes).zip(&points.weights) {
-        let row = features(x);
-        for (i, value) in row.iter().enumerate() {
-            axpy(w * value, &row, &mut gram[i * count..(i + 1) * count]);
-        }
-        axpy(w * (mode.log_mass - top), &row, &mut right);
-    }
-    (0..count).for_each(|i| gram[i * count + i] *= 1.0 + 1e-9);
-    let root = cholesky(&gram, count)?;
-    solve_lower(&root, &mut right);
-    solve_lower_transposed(&root, &mut right);
-    let mut precision = vec![0.0; k * k];
-    let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
-    for ((i, j), value) in products.zip(&right[1 + k..]) {
-        precision[i * k + j] -= value;
-        precision[j * k + i] -= value;
-    }
-    let lower = cholesky(&precision, k)?;
-    let mut mean = right[1..=k].to_vec();
-    solve_lower(&lower, &mut mean);
-    solve_lower_transposed(&lower, &mut mean);
-    let factor = root_of_inverse(&lower, k);
-    let mut covariance = vec![0.0; k * k];
-    for i in 0..k {
-        for j in 0..k {
-            covariance[i * k + j] = dot(&factor[i * k..(i + 1) * k], &factor[j * k..(j + 1) * k]);
-        }
-    }
-    let raw: Vec<f64> = (points.x.iter())
-        .map(|x| dot(&features(x), &right) + 0.5 * dot(x, x) / (WIDER * WIDER))
-        .collect();
-    let weights: Vec<f64> = psis(&raw, 1.0)
-        .log_weights
-        .iter()
-        .map(|w| w.exp())
-        .collect();
-    let elsewhere = (weights.iter().zip(&points.weights))
-        .map(|(a, b)| 0.5 * (a - b).abs())
-        .sum::<f64>();
-    (elsewhere < ELSEWHERE).then(|| [(mean, covariance), moments(&points.x, &weights, k)])
-}
-
-/// The least-squares weight of each point, from the features there.
-fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
-    let f = rows[0].len();
-    let mut gram = vec![0.0; f * f];
-    for row in &rows {
-        for (i, x) in row.iter().enumerate() {
-            axpy(*x, row, &mut gram[i * f..(i + 1) * f]);
-        }
-    }
-    (0..f).for_each(|i| gram[i * f + i] *= 1.0 + 1e-9);
-    let root = cholesky(&gram, f)?;
-    let solved = rows.into_iter().map(|mut row| {
-        solve_lower(&root, &mut row);
-        solve_lower_transposed(&root, &mut row);
-        row
-    });
-    Some(solved.collect())
-}
-
-/// `mean + A x`, A a lower triangle as a full square.
-fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
-    let k = mean.len();
-    (0..k)
-        .map(|i| mean[i] + dot(&factor[i * k..=i * k + i], &x[..=i]))
-        .collect()
-}
-
-/// `A B` of two lower triangles.
-fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
-    let mut out = vec![0.0; k * k];
-    for i in 0..k {
-        for j in 0..=i {
-            out[i * k + j] = (j..=i).map(|m| a[i * k + m] * b[m * k + j]).sum();
-        }
-    }
-    out
-}
-
-/// The lower factor of the covariance, from that of the precision.
-fn root_of_inverse(precision: &[f64], k: usize) -> Vec<f64> {
-    let mut covariance = vec![0.0; k * k];
-    for i in 0..k {
-        let mut unit = vec![0.0; k];
-        unit[i] = 1.0;
-        solve_lower(precision, &mut unit);
-        solve_lower_transposed(precision, &mut unit);
-        covariance[i * k..(i + 1) * k].copy_from_slice(&unit);
-    }
-    cholesky(&covariance, k).unwrap_or_else(|| {
-        let mut diagonal = vec![0.0; k * k];
-        (0..k).for_each(|i| diagonal[i * k + i] = covariance[i * k + i].max(0.0).sqrt());
-        diagonal
-    })
-}
-
 impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
     type State = NestedState;
     type Output = Vec<f64>;
@@ -664,87 +465,5 @@ impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
 
     fn output(&mut self, state: &NestedState) -> Vec<f64> {
         state.omega.clone()
-    }
-}
-
-impl Snapshot for NestedState {
-    fn save(&self) -> Archive {
-        let mut archive = Archive::new();
-        archive.put("omega", &self.omega);
-        archive.put("globals", &self.globals);
-        archive.put("locals", &self.locals);
-        archive.put("differences", &self.differences);
-        archive.put("factor", &self.factor);
-        archive.set("rounds", self.rounds);
-        archive.set("calls", self.calls);
-        archive
-    }
-
-    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        Ok(Self {
-            omega: archive.vec("omega")?,
-            globals: archive.vec("globals")?,
-            locals: archive.vec("locals")?,
-            differences: archive.vec("differences")?,
-            factor: archive.vec("factor")?,
-            rounds: archive.get("rounds")?,
-            calls: archive.get("calls")?,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Of a Gaussian mass the moments are exact, wherever the points are; a mass with two peaks is not nearly Gaussian.
-    #[test]
-    fn moments_of_a_gaussian_mass_are_without_errors_of_the_points() {
-        let (mean, precision) = ([0.4, -0.2], [1.5, 0.6, 0.8]);
-        let gaussian = |x: &[f64]| {
-            let (a, b) = (x[0] - mean[0], x[1] - mean[1]);
-            -0.5 * (precision[0] * a * a + 2.0 * precision[1] * a * b + precision[2] * b * b)
-        };
-        let peaks = |x: &[f64]| -2.0 * (x[0] * x[0] - 1.5).powi(2) - 0.5 * x[1] * x[1];
-        let points = |log_mass: &dyn Fn(&[f64]) -> f64| {
-            let even = |l: usize, by: f64| 4.0 * ((l + 1) as f64 * by).fract() - 2.0;
-            let x: Vec<Vec<f64>> = (0..64)
-                .map(|l| vec![even(l, 0.754_877_666), even(l, 0.569_840_29)])
-                .collect();
-            let mode = |x: &Vec<f64>| LocalMode {
-                at: Vec::new(),
-                factor: Vec::new(),
-                log_mass: log_mass(x),
-            };
-            let modes: Vec<LocalMode> = x.iter().map(mode).collect();
-            let raw = x.iter().zip(&modes);
-            let raw = raw.map(|(x, mode)| mode.log_mass + 0.5 * dot(x, x) / (WIDER * WIDER));
-            let log_weights = psis(&raw.collect::<Vec<_>>(), 1.0).log_weights;
-            Points {
-                weights: log_weights.iter().map(|w| w.exp()).collect(),
-                share: 0.5,
-                x,
-                modes,
-            }
-        };
-        let made = points(&gaussian);
-        let [exact, estimated] = nearly_gaussian(&made, 2).unwrap();
-        let own = moments(&made.x, &made.weights, 2);
-        let det = precision[0] * precision[2] - precision[1] * precision[1];
-        let covariance = [precision[2], -precision[1], -precision[1], precision[0]];
-        let corrected = |[exact, own, estimated]: [&[f64]; 3]| -> Vec<f64> {
-            let sums = exact.iter().zip(own).map(|(a, b)| a + b);
-            sums.zip(estimated).map(|(sum, c)| sum - c).collect()
-        };
-        for (found, truth) in corrected([&exact.0, &own.0, &estimated.0]).iter().zip(mean) {
-            assert!((found - truth).abs() < 1e-6);
-        }
-        let found = corrected([&exact.1, &own.1, &estimated.1]);
-        for (found, truth) in found.iter().zip(covariance) {
-            assert!((found - truth / det).abs() < 1e-6);
-        }
-        // The points alone are off.
-        assert!((own.1[0] - covariance[0] / det).abs() > 0.01);
-        assert!(nearly_gaussian(&points(&peaks), 2).is_none());
     }
 }

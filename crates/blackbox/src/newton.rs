@@ -209,8 +209,7 @@ impl Snapshot for Newton {
             value: scalars[0],
             radius: scalars[1],
             rejected: archive.get("rejected")?,
-            // Checkpoints of earlier builds do not say so.
-            slow: archive.get("slow").unwrap_or(false),
+            slow: archive.get("slow")?,
         })
     }
 }

@@ -70,13 +70,14 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
     fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
         if self.refine.is_none() {
             let results = self.driver.output(fitted).results;
-            let best = &results[choose(&results)];
+            let best = &results[choose(&results, &self.settings.policy)];
             let omega = best.omega.clone();
             let approximation = Approximation::new(best.kind, Space::of(self.density), omega)
                 .expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;
             let refine = Refine::new(self.density, &approximation, source, settings)
+                .under(self.settings.policy)
                 .of_scales(&self.settings.scales);
             self.refine = Some(refine);
         }

@@ -19,11 +19,10 @@ use jensen_run::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::bbvi::BbviSettings;
 use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
-use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::Family;
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
@@ -131,11 +130,6 @@ impl MethodSettings for SaaSettings {
 
     fn lanes(&self, dim: usize) -> usize {
         self.most_draws(dim)
-    }
-
-    /// If second derivatives mislead, stochastic gradients continue.
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into(), BbviSettings::default().into()]
     }
 }
 

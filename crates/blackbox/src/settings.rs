@@ -4,77 +4,12 @@ use jensen_density::Scale;
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
-use crate::bbvi::BbviSettings;
 use crate::error::positive;
-use crate::family::{FamilyKind, Smoothness};
-use crate::method::{Method, MethodSettings};
-use crate::moments::MomentsSettings;
-use crate::natural::NaturalSettings;
-use crate::nested::NestedSettings;
+use crate::family::FamilyKind;
+use crate::method::{AutoSettings, Method};
+use crate::policy::Policy;
 use crate::refine::{RefineSettings, RefineWhen};
-use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
-use crate::trust::TrustSettings;
-
-/// Settings of [`Method::Auto`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AutoSettings {
-    /// Of TrustVI.
-    pub trust: TrustSettings,
-    /// Newton's method on fixed draws.
-    pub saa: SaaSettings,
-}
-
-impl Default for AutoSettings {
-    /// The defaults of both, except for a lower limit on TrustVI's iterations, because Newton's method on fixed draws
-    /// is faster on slow fits.
-    fn default() -> Self {
-        Self {
-            trust: TrustSettings {
-                max_iterations: 50,
-                ..TrustSettings::default()
-            },
-            saa: SaaSettings::default(),
-        }
-    }
-}
-
-impl MethodSettings for AutoSettings {
-    const NAME: &'static str = "auto";
-
-    fn validate(&self) -> Result<(), String> {
-        self.trust.validate()?;
-        self.saa.validate()
-    }
-
-    fn lanes(&self, dim: usize) -> usize {
-        self.saa.lanes(dim)
-    }
-
-    fn suits(&self, _smoothness: Smoothness) -> bool {
-        true
-    }
-
-    /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
-    /// for funnels and kinks, Newton's method on fixed draws; sparse precisions use natural gradients; conditionally
-    /// structured Gaussians use nested Laplace approximations; mixtures use the moments of weighted draws; flows use
-    /// stochastic gradients of many draws; other richer families use Newton's method on fixed draws.
-    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        let rounds = self.saa.plan(kind);
-        match kind {
-            FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
-            FamilyKind::Sparse => NaturalSettings {
-                tolerance: self.saa.tolerance,
-                ..NaturalSettings::default()
-            }
-            .plan(kind),
-            FamilyKind::Conditional => NestedSettings::default().plan(kind),
-            FamilyKind::Mixture { .. } => MomentsSettings::default().plan(kind),
-            FamilyKind::Flow { .. } => BbviSettings::of_flows().plan(kind),
-            _ => rounds,
-        }
-    }
-}
 
 /// The family, or the policy that chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,11 +39,15 @@ pub struct Settings {
     pub family: FamilyChoice,
     /// The start.
     pub start: StartSettings,
+    /// How right what is reported is to be.
+    #[serde(default, skip_serializing_if = "Policy::is_default")]
+    pub policy: Policy,
+    /// Fresh draws of the final bound and of k̂, those that the policy asks for unless fewer will do; 8 or 32 times as many where k̂
+    /// is in doubt.
+    pub evaluation_draws: usize,
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// Number of fresh draws for the final bound and k̂. It grows to 8 or 32 times this number while k̂ is uncertain.
-    pub evaluation_draws: usize,
     /// Largest number of bytes of a method's tables of records. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
@@ -130,8 +69,9 @@ impl Default for Settings {
             method: Method::Auto(AutoSettings::default()),
             family: FamilyChoice::Auto,
             start: StartSettings::default(),
+            policy: Policy::default(),
+            evaluation_draws: Policy::default().evaluation_draws(),
             refine: RefineSettings::default(),
-            evaluation_draws: 4096,
             memory_limit: None,
             variables: Vec::new(),
             scales: Vec::new(),
@@ -164,6 +104,7 @@ impl Settings {
         if let FamilyChoice::Only(kind) = self.family {
             kind.validate()?;
         }
+        self.policy.validate()?;
         self.refine.validate()?;
         self.method.validate()
     }

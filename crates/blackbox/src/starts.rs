@@ -13,6 +13,7 @@
 
 mod outcomes;
 mod points;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -29,11 +30,11 @@ use crate::newton::{Effort, Newton, NewtonStep};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-use outcomes::in_doubt;
 pub use outcomes::{OtherMode, StartOutcome};
 pub(crate) use outcomes::{best_start, modes_of, restore_outcomes, save_outcomes, scattered};
 pub use points::Init;
-use points::{FIRST_WIDE, Points, WIDE, WIDE_DIMENSION, initial_log_sd};
+use points::{FIRST_WIDE, Points, initial_log_sd};
+pub use settings::StartSettings;
 
 /// Number of draws for the path of a start, before it is evaluated on the shared draws.
 const SCOUTING: usize = 8;
@@ -43,74 +44,6 @@ const WAVE: usize = 4;
 
 /// Predicted nats at which a start is at its optimum.
 const TOLERANCE: f64 = 0.1;
-
-/// Settings of the start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StartSettings {
-    /// The starting point.
-    pub init: Init,
-    /// Number of starts. `None` means 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they disagree) and
-    /// 3 beyond (9 if they disagree, up to 256). Up to 64 dimensions four more start at a distance of 10 to 100 from
-    /// the origin in every coordinate. An initial point from the user is one start. With `Some(0)` the method begins at
-    /// the initial point with unit scales, as ADVI and HFSGVI always do.
-    pub starts: Option<usize>,
-    /// Number of draws for the comparison of starts.
-    pub draws: usize,
-    /// Largest number of Newton iterations of every start.
-    pub iterations: u64,
-}
-
-impl Default for StartSettings {
-    fn default() -> Self {
-        Self {
-            init: Init::Zero,
-            starts: None,
-            draws: 32,
-            iterations: 60,
-        }
-    }
-}
-
-impl StartSettings {
-    fn count(&self, dim: usize, outcomes: &[StartOutcome]) -> usize {
-        if matches!(self.init, Init::Point(_)) {
-            return 1;
-        }
-        let near = outcomes.iter().filter(|outcome| !outcome.wide).count();
-        let usual = match dim {
-            0..=16 if near >= 9 && in_doubt(outcomes) => 27,
-            0..=16 => 9,
-            17..=64 if near >= 5 && in_doubt(outcomes) => 15,
-            17..=64 => 5,
-            65..=256 if near >= 3 && in_doubt(outcomes) => 9,
-            _ => 3,
-        };
-        self.starts.unwrap_or(usual).max(1)
-    }
-
-    /// The start to begin, if any, where `next` is the lowest index that has not begun. The decision on more starts of
-    /// a kind waits until none is running.
-    fn following(
-        &self,
-        next: u64,
-        on_their_way: bool,
-        dim: usize,
-        outcomes: &[StartOutcome],
-    ) -> Option<u64> {
-        if next < self.count(dim, outcomes) as u64 {
-            return Some(next);
-        }
-        if on_their_way && next < FIRST_WIDE {
-            return None;
-        }
-        let wide = match (&self.init, self.starts) {
-            (Init::Zero | Init::Random, None) if dim <= WIDE_DIMENSION => 2 * WIDE.len() as u64,
-            _ => 0,
-        };
-        let next = next.max(FIRST_WIDE);
-        (next < FIRST_WIDE + wide).then_some(next)
-    }
-}
 
 /// A start is behind if it would be this many nats below the best one even if each remaining iteration gained twice the
 /// last prediction. It ends after this many iterations in that state. For rough densities, such as solvers with loose
@@ -234,11 +167,10 @@ impl Running {
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         Ok(Self {
             newton: Newton::restore(&archive.nested("newton"))?,
-            // Checkpoints of earlier builds do not say so.
-            stage: archive.get("stage").unwrap_or(Stage::Comparing),
+            stage: archive.get("stage")?,
             index: archive.get("index")?,
             taken: archive.get("taken")?,
-            behind: archive.get("behind").unwrap_or(0),
+            behind: archive.get("behind")?,
         })
     }
 }
@@ -531,19 +463,7 @@ impl Snapshot for StartsState {
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let outcomes = restore_outcomes(&archive.nested("outcomes"))?;
         let calls = archive.get("calls")?;
-        let Ok(running) = archive.get::<[bool; WAVE]>("running") else {
-            // Checkpoints of earlier builds have one start, on the draws that all share.
-            let only = Running::restore(archive)?;
-            let next = only.index + 1;
-            let mut wave = vec![None; WAVE];
-            wave[0] = Some(only);
-            return Ok(Self {
-                outcomes,
-                wave,
-                next,
-                calls,
-            });
-        };
+        let running: [bool; WAVE] = archive.get("running")?;
         let slot = |(slot, running): (usize, bool)| {
             let stored = archive.nested(&format!("slot{slot}"));
             running.then(|| Running::restore(&stored)).transpose()

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::{Minibatch, MinibatchSettings, RecordEstimator};
+use jensen_blackbox::minibatches::{Minibatch, MinibatchSettings};
+use jensen_blackbox::records::RecordEstimator;
 use jensen_density::RecordDensity;
 use jensen_glm::{CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, StandardNormal};
 use jensen_math::rng::{Purpose, Stream};

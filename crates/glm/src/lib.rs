@@ -13,7 +13,7 @@
 //! A logistic regression by minibatches, with its mean-field approximation:
 //!
 //! ```
-//! use jensen_blackbox::records::MinibatchSettings;
+//! use jensen_blackbox::minibatches::MinibatchSettings;
 //! use jensen_blackbox::{Settings, Subject, fit};
 //! use jensen_density::AllRecords;
 //! use jensen_glm::{Dense, Features, Glm, Link, StandardNormal};

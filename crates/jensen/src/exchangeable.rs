@@ -4,7 +4,7 @@
 //! as any other: with minibatches or with all records at once.
 //!
 //! ```
-//! use jensen::blackbox::records::MinibatchSettings;
+//! use jensen::blackbox::minibatches::MinibatchSettings;
 //! use jensen::exchangeable;
 //! use jensen::prelude::*;
 //!

@@ -311,7 +311,8 @@ pub fn fit_with<P: Problem>(
             return true;
         }
         // Errors are those of the report itself.
-        let reported = report_weighted(problem, approximation, &request, &haste).ok();
+        let reported =
+            report_weighted(problem, approximation, (&request, &settings.policy), &haste).ok();
         let usable = reported.as_ref().is_none_or(|r| r.moved.is_none());
         made.replace(reported);
         usable

@@ -1,6 +1,6 @@
 //! The results of a refinement: numbers for scripts, and a section of the report for people.
 
-use jensen_blackbox::{ESS_LIMIT, Estimate, RHAT_LIMIT, Refined};
+use jensen_blackbox::{Estimate, RHAT_LIMIT, Refined};
 use jensen_data::RefinementSummary;
 use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -92,13 +92,14 @@ impl Fitted {
                 "Sequential Monte Carlo moved particles from the widened approximation to the posterior over {} temperatures, \
                  and Hamiltonian transitions followed, with {} gradients in total. {used} The log evidence is {:.3} ± {:.3} \
                  nats, so KL(q‖p) of the approximation is {:.3} ± {:.3} nats. The limits are a nested R̂ of {RHAT_LIMIT} and \
-                 {ESS_LIMIT} effective draws. Each row of the table is a stationary phase, and the last one counts.",
+                 {} effective draws. Each row of the table is a stationary phase, and the last one counts.",
                 refined.ladder.len(),
                 refined.calls.gradients,
                 refined.log_evidence.mean,
                 refined.log_evidence.standard_error,
                 kl.mean,
                 kl.standard_error,
+                self.settings.policy.effective_draws,
             ),
             figures,
             table: (head.map(str::to_owned).to_vec(), rows.collect()),

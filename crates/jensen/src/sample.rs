@@ -1,6 +1,6 @@
 //! Draws of an approximation on the constrained scale, with the densities for importance weights.
 
-use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
+use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
 use jensen_density::{Constrained, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind};
 use rayon::prelude::*;
@@ -205,14 +205,22 @@ pub(crate) fn report<P: Problem>(
     // What a fit writes are draws that differ.
     let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
     let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
-    let (summarised, draws) = sizes(problem, asked, haste);
+    // Refined draws have been made: all that are kept tell of spreads.
+    let pool = refined.map_or(SUMMARISED, |r| r.draws.count);
+    let (summarised, draws) = sizes(problem, (asked, pool), haste);
     let request = SampleRequest { draws, ..*request };
     let weighted = weighted && !request.resample && fit.best().evaluation.khat_is_good();
     let mut reported = match (refined, weighted) {
         (Some(refined), _) => {
             let sample = sample_refined(problem, &refined.draws, &refined.log_p, &request)?;
-            let summaries =
-                summaries_of_refined(problem, refined, &sample, summarised, &request, haste)?;
+            let summaries = summaries_of_refined(
+                problem,
+                refined,
+                &sample,
+                summarised,
+                (&request, &fit.policy),
+                haste,
+            )?;
             Reported {
                 sample,
                 summaries,
@@ -221,7 +229,12 @@ pub(crate) fn report<P: Problem>(
         }
         (None, true) => match made.filter(|_| !haste.is_hurried()) {
             Some(made) => made,
-            None => report_weighted(problem, &fit.approximation(), &request, haste)?,
+            None => report_weighted(
+                problem,
+                &fit.approximation(),
+                (&request, &fit.policy),
+                haste,
+            )?,
         },
         (None, false) => {
             let sample = sample_until(problem, &fit.approximation(), &request, haste)?;
@@ -250,8 +263,12 @@ fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     numbers / width.max(1)
 }
 
-/// The draws behind summaries, and those to report.
-fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, usize) {
+/// The number of draws behind summaries, at most `pool`, and the number to report if `asked` are requested.
+fn sizes<P: Problem>(
+    problem: &P,
+    (asked, pool): (usize, usize),
+    haste: &Haste<'_>,
+) -> (usize, usize) {
     let (numbers, draws) = match haste.is_hurried() {
         true => {
             let most = most(problem, HURRIED_NUMBERS).max(1);
@@ -259,7 +276,7 @@ fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, us
         }
         false => (NUMBERS, asked),
     };
-    let summarised = SUMMARISED.min(most(problem, numbers)).max(draws).max(1);
+    let summarised = pool.min(most(problem, numbers)).max(draws).max(1);
     (summarised, draws)
 }
 
@@ -270,11 +287,11 @@ fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, us
 pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
     approximation: &Approximation,
-    request: &SampleRequest,
+    (request, policy): (&SampleRequest, &Policy),
     haste: &Haste<'_>,
 ) -> Result<Reported, Error> {
     let posterior = problem.posterior();
-    let (summarised, draws) = sizes(problem, request.draws, haste);
+    let (summarised, draws) = sizes(problem, (request.draws, SUMMARISED), haste);
     let pool = Pool::draw(problem, approximation, request, summarised, haste);
     let all: Vec<usize> = (0..pool.log_p.len()).collect();
     let kept = &all[..draws.min(all.len())];
@@ -287,7 +304,7 @@ pub(crate) fn report_weighted<P: Problem>(
     let sample = collect(posterior, &constrained[..kept.len()], kept, &pool, request)?;
     let Some(apart) = apart else {
         let all = collect(posterior, &constrained, &all, &pool, request)?;
-        let (summaries, moved) = summaries::weighted(&all.table, haste, |_| true);
+        let (summaries, moved) = summaries::weighted(&all.table, policy, haste, |_| true);
         return Ok(Reported {
             sample,
             summaries,
@@ -296,9 +313,9 @@ pub(crate) fn report_weighted<P: Problem>(
     };
     let constrained = constrain(&*apart, &pool, &all, request);
     let others = collect(&*apart, &constrained, &all, &pool, request)?;
-    let (others, moved) = summaries::weighted(&others.table, haste, |_| true);
+    let (others, moved) = summaries::weighted(&others.table, policy, haste, |_| true);
     let (pointwise, moved_too) =
-        summaries::weighted(&sample.table, haste, of_its_observations(&sample));
+        summaries::weighted(&sample.table, policy, haste, of_its_observations(&sample));
     Ok(Reported {
         summaries: in_order(&sample, others, pointwise),
         moved: moved.or(moved_too),
@@ -350,7 +367,7 @@ fn summaries_of_refined<P: Problem>(
     refined: &Refined,
     sample: &Sample,
     wanted: usize,
-    request: &SampleRequest,
+    (request, policy): (&SampleRequest, &Policy),
     haste: &Haste<'_>,
 ) -> Result<Vec<ParameterSummary>, Error> {
     let lanes = refined.ensemble.lanes();
@@ -369,7 +386,7 @@ fn summaries_of_refined<P: Problem>(
     let all = collect(posterior, &constrained, &chosen, &pool, request)?;
     // Without the draws that the model rejects nothing is known of the chains.
     let found = match all.rejected {
-        0 => summaries::refined(&all.table, refined.ensemble, haste),
+        0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
         _ => summaries::plain(&all.table, haste, |_| true),
     };
     Ok(match apart {

@@ -10,9 +10,7 @@
 
 use std::sync::Mutex;
 
-use jensen_blackbox::{
-    Ensemble, MEAN_LIMIT, SD_LIMIT, khat_threshold, psis, tail_index, tail_index_error,
-};
+use jensen_blackbox::{Ensemble, Policy, khat_threshold, psis, tail_index, tail_index_error};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use jensen_math::sum::weighted_moments;
 use rayon::prelude::*;
@@ -110,13 +108,31 @@ fn with_tails(
     }
 }
 
+/// A summary without a standard deviation if the relative standard error of that is above the policy's limit: a few of
+/// the draws decide it.
+fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> ParameterSummary {
+    if summary.undefined.is_some() || error.is_nan() || error <= policy.sd_error {
+        return summary;
+    }
+    ParameterSummary {
+        sd: f64::NAN,
+        undefined: Some(format!(
+            "no standard deviation: {:.3} ± {:.0} % by these draws, of which a few far out decide it (limit {:.0} %)",
+            summary.sd,
+            100.0 * error,
+            100.0 * policy.sd_error
+        )),
+        ..summary
+    }
+}
+
 /// The summaries by smoothed importance weights, in the order of the columns; those of the plain draws if a few draws
 /// have most of the weight, or most of a quantity's. Also the first quantity for which neither is usable: the weights
-/// have too few effective draws for it, and move its mean or its standard deviation further than the limits for
-/// coordinates.
+/// have too few effective draws for it, and move its mean or its standard deviation further than the policy allows.
 /// Only the variables whose numbers are `wanted` have summaries.
 pub(crate) fn weighted(
     table: &DrawsTable,
+    policy: &Policy,
     haste: &Haste<'_>,
     wanted: impl Fn(usize) -> bool,
 ) -> (Vec<ParameterSummary>, Option<String>) {
@@ -132,7 +148,7 @@ pub(crate) fn weighted(
         );
         let effective = weighed.ess.unwrap_or(0.0);
         if heavy || effective < EFFECTIVE * draws.len() as f64 {
-            if is_moved(&weighed) {
+            if is_moved(&weighed, policy) {
                 let mut first = moved.lock().expect("no thread panics while it holds it");
                 if first.as_ref().is_none_or(|(other, _)| column < *other) {
                     *first = Some((column, name.clone()));
@@ -155,11 +171,11 @@ pub(crate) fn weighted(
     (summaries, moved.map(|(_, name)| name))
 }
 
-/// Whether weights move a mean or a standard deviation beyond the limits for coordinates.
-fn is_moved(weighed: &ParameterSummary) -> bool {
+/// Whether weights move a mean or a standard deviation further than the policy allows.
+fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     weighed.plain.is_some_and(|plain| {
-        (weighed.mean - plain.mean).abs() > MEAN_LIMIT * weighed.sd
-            || (weighed.sd / plain.sd).ln().abs() > SD_LIMIT
+        (weighed.mean - plain.mean).abs() > policy.mean_error * weighed.sd
+            || (weighed.sd / plain.sd).ln().abs() > policy.sd_error
     })
 }
 
@@ -167,6 +183,7 @@ fn is_moved(weighed: &ParameterSummary) -> bool {
 pub(crate) fn refined(
     table: &DrawsTable,
     ensemble: Ensemble,
+    policy: &Policy,
     haste: &Haste<'_>,
 ) -> Vec<ParameterSummary> {
     each(
@@ -183,7 +200,12 @@ pub(crate) fn refined(
                 ..ParameterSummary::from_draws(name, draws)
             };
             let effective = efficiency * draws.len() as f64;
-            with_tails(summary, [tail_index(draws, efficiency); 2], effective)
+            let error = ensemble.error_of_spread(draws);
+            unless_vague(
+                with_tails(summary, [tail_index(draws, efficiency); 2], effective),
+                error,
+                policy,
+            )
         },
     )
 }
@@ -302,7 +324,7 @@ mod tests {
     fn weights_move_the_summary_to_the_posterior_within_its_standard_error() {
         let mut squares = 0.0;
         for seed in 0..20 {
-            let x = &weighted(&table(seed), &Haste::none(), |_| true).0[0];
+            let x = &weighted(&table(seed), &Policy::default(), &Haste::none(), |_| true).0[0];
             let mcse = x.mcse.unwrap();
             squares += ((x.mean - 0.3) / mcse).powi(2);
             assert!(mcse < 0.03 && x.ess.unwrap() > 700.0, "{x:?}");
@@ -314,6 +336,30 @@ mod tests {
         }
         let spread = (squares / 20.0_f64).sqrt();
         assert!((0.6..1.5).contains(&spread), "{spread}");
+    }
+
+    #[test]
+    fn a_spread_that_few_draws_decide_is_not_told() {
+        let ensemble = Ensemble {
+            populations: 8,
+            chains: 32,
+        };
+        // One draw in a hundred is thirty times as far out: 3.16, by chance of the forty that are.
+        let count = 4096;
+        let mut x = vec![0.0; count];
+        let source = NoiseSource::new(1, Simd::detect());
+        source.fill(jensen_blackbox::NoisePurpose::Draws, 0, 0, 1, count, &mut x);
+        let summary = |x: &[f64]| {
+            let columns = vec![DrawsVariable::new("x", Vec::new())];
+            let zeros = vec![0.0; count];
+            let table = DrawsTable::new(columns, x.to_vec(), zeros.clone(), zeros).unwrap();
+            refined(&table, ensemble, &Policy::default(), &Haste::none()).remove(0)
+        };
+        assert!((summary(&x).sd - 1.0).abs() < 0.05);
+        let far = x.iter_mut().enumerate().filter(|(k, _)| k * 7 % 100 == 3);
+        far.for_each(|(_, x)| *x *= 30.0);
+        let vague = summary(&x);
+        assert!(vague.sd.is_nan() && vague.undefined.is_some(), "{vague:?}");
     }
 
     /// Draws of beta(3, 9) on the logit scale by the normal of its mode and curvature there: k̂ is about 0.5.
@@ -332,6 +378,7 @@ mod tests {
             let columns = vec![DrawsVariable::new("theta", Vec::new())];
             let x = &weighted(
                 &DrawsTable::new(columns, values, log_p, log_q).unwrap(),
+                &Policy::default(),
                 &Haste::none(),
                 |_| true,
             )
@@ -363,6 +410,7 @@ mod tests {
             let columns = vec![DrawsVariable::new("a", Vec::new())];
             let a = &weighted(
                 &DrawsTable::new(columns, logits, log_p, log_q).unwrap(),
+                &Policy::default(),
                 &Haste::none(),
                 |_| true,
             )

@@ -2,7 +2,8 @@
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
-use super::{DriverState, FamilyResult, Stage};
+use super::stage::Stage;
+use super::{DriverState, FamilyResult};
 use crate::agreement::Agreement;
 use crate::evaluation::Evaluation;
 use crate::method::restore;
@@ -94,9 +95,8 @@ impl Snapshot for FamilyResult {
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let e = archive.vec_of("evaluation", 6)?;
-        // What earlier builds did not look at is not known of their results, and so they are not trusted.
-        let agreement = archive.vec_of("agreement", Agreement::NUMBERS);
-        let agreement = agreement.map_or(Agreement::UNKNOWN, |x| Agreement::from_numbers(&x));
+        let agreement = archive.vec_of("agreement", Agreement::NUMBERS)?;
+        let agreement = Agreement::from_numbers(&agreement);
         let [draws, rejected, impossible] = archive.get("draws")?;
         let polish = archive.vec("polish")?;
         let estimate = |mean, standard_error| Estimate {
@@ -118,8 +118,8 @@ impl Snapshot for FamilyResult {
                 impossible,
             },
             polish: (polish.len() == 2).then(|| estimate(polish[0], polish[1])),
-            dim: archive.get("dim").unwrap_or_default(),
-            flat: archive.get("flat").unwrap_or_default(),
+            dim: archive.get("dim")?,
+            flat: archive.get("flat")?,
             beyond: archive.get("beyond")?,
         })
     }

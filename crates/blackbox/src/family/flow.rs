@@ -11,18 +11,18 @@
 //! gradient needs: a layer's `∇ log q` follows from the previous one by one product with the transposed derivative of
 //! its network.
 
+mod layer;
+
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
+use self::layer::{Layer, Pass, STEEPEST, affine_back, gather};
 use super::{Family, FamilyKind, FullRank, Smoothness};
 use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
-use crate::reduce::{axpy, combine, dot, mean_se, sum};
-
-/// Largest absolute value of a layer's log scales.
-const STEEPEST: f64 = 2.0;
+use crate::reduce::{axpy, dot, mean_se};
 
 /// Lanes worked on together.
 const BLOCK: usize = 256;
@@ -38,199 +38,6 @@ const MOMENT_DRAWS: usize = 4096;
 pub struct Flow {
     dim: usize,
     layers: Vec<Layer>,
-}
-
-/// The coordinates that a layer reads and moves, and the offset of its network in ω.
-#[derive(Clone, Debug)]
-struct Layer {
-    read: Vec<usize>,
-    moved: Vec<usize>,
-    hidden: usize,
-    start: usize,
-}
-
-/// Values of a layer on a block of lanes.
-struct Pass {
-    /// The values that it read, `read × lanes`, and the values that it moved, before the move.
-    read: Vec<f64>,
-    moved: Vec<f64>,
-    first: Steps,
-    second: Steps,
-    /// Log scales, in units of their bound, and shifts.
-    scale: Steps,
-    shift: Vec<f64>,
-    /// `e^s`.
-    factor: Vec<f64>,
-}
-
-/// Smooth steps and their slopes.
-struct Steps {
-    value: Vec<f64>,
-    slope: Vec<f64>,
-}
-
-impl Steps {
-    /// `u / √(1 + u²)`, with the slope `(1 + u²)^{−3/2}`.
-    fn of(mut u: Vec<f64>) -> Self {
-        let mut slope = vec![0.0; u.len()];
-        for (u, slope) in u.iter_mut().zip(&mut slope) {
-            let r = 1.0 / (1.0 + *u * *u).sqrt();
-            *u *= r;
-            *slope = r * r * r;
-        }
-        Self { value: u, slope }
-    }
-
-    /// Derivatives with respect to the inputs, from those with respect to the outputs.
-    fn pull(&self, mut by_value: Vec<f64>) -> Vec<f64> {
-        for (d, slope) in by_value.iter_mut().zip(&self.slope) {
-            *d *= slope;
-        }
-        by_value
-    }
-}
-
-/// Parameters of an affine map of `inputs` to `outputs`: a matrix by rows, then a shift.
-fn affine_len(inputs: usize, outputs: usize) -> usize {
-    outputs * (inputs + 1)
-}
-
-/// `W x + c`, `outputs × lanes`.
-fn affine(parameters: &[f64], x: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
-    let outputs = parameters.len() / (inputs + 1);
-    let (matrix, shift) = parameters.split_at(outputs * inputs);
-    let mut out = vec![0.0; outputs * lanes];
-    for (row, c) in out.chunks_mut(lanes).zip(shift) {
-        row.fill(*c);
-    }
-    if inputs == 0 {
-        return out;
-    }
-    let mut rows = matrix.chunks(4 * inputs);
-    for four in out.chunks_mut(4 * lanes) {
-        let weights = rows.next().expect("as many rows");
-        if four.len() == 4 * lanes {
-            let mut parts = four.chunks_mut(lanes);
-            let outs = [(); 4].map(|()| parts.next().expect("four rows"));
-            let weights = [0, 1, 2, 3].map(|k| &weights[k * inputs..(k + 1) * inputs]);
-            combine(weights, x, lanes, 0, outs);
-        } else {
-            for (row, weights) in four.chunks_mut(lanes).zip(weights.chunks(inputs)) {
-                for (w, x) in weights.iter().zip(x.chunks(lanes)) {
-                    axpy(*w, x, row);
-                }
-            }
-        }
-    }
-    out
-}
-
-/// `Wᵀ g`.
-fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
-    let mut out = vec![0.0; inputs * lanes];
-    if inputs == 0 {
-        return out;
-    }
-    for (weights, g) in parameters.chunks(inputs).zip(g.chunks(lanes)) {
-        for (w, row) in weights.iter().zip(out.chunks_mut(lanes)) {
-            axpy(*w, g, row);
-        }
-    }
-    out
-}
-
-/// Adds the derivatives with respect to the parameters, from those with respect to the outputs.
-fn affine_gradient(g: &[f64], x: &[f64], inputs: usize, lanes: usize, out: &mut [f64]) {
-    let outputs = out.len() / (inputs + 1);
-    let (matrix, shift) = out.split_at_mut(outputs * inputs);
-    for (o, g) in g.chunks(lanes).enumerate() {
-        shift[o] += sum(g);
-        let row = &mut matrix[o * inputs..(o + 1) * inputs];
-        for (w, x) in row.iter_mut().zip(x.chunks(lanes)) {
-            *w += dot(g, x);
-        }
-    }
-}
-
-fn gather(x: &[f64], rows: &[usize], lanes: usize) -> Vec<f64> {
-    let mut out = Vec::with_capacity(rows.len() * lanes);
-    for &i in rows {
-        out.extend_from_slice(&x[i * lanes..(i + 1) * lanes]);
-    }
-    out
-}
-
-impl Layer {
-    /// Lengths of the parameters of its three affine maps.
-    fn lengths(&self) -> [usize; 3] {
-        [
-            affine_len(self.read.len(), self.hidden),
-            affine_len(self.hidden, self.hidden),
-            affine_len(self.hidden, 2 * self.moved.len()),
-        ]
-    }
-
-    fn len(&self) -> usize {
-        self.lengths().iter().sum()
-    }
-
-    fn maps<'a>(&self, omega: &'a [f64]) -> [&'a [f64]; 3] {
-        let [a, b, c] = self.lengths();
-        let own = &omega[self.start..];
-        [&own[..a], &own[a..a + b], &own[a + b..a + b + c]]
-    }
-
-    /// The network, evaluated at its input coordinates of `x`.
-    fn pass(&self, omega: &[f64], x: &[f64], lanes: usize) -> Pass {
-        let [first, second, last] = self.maps(omega);
-        let read = gather(x, &self.read, lanes);
-        let first = Steps::of(affine(first, &read, self.read.len(), lanes));
-        let second = Steps::of(affine(second, &first.value, self.hidden, lanes));
-        let mut out = affine(last, &second.value, self.hidden, lanes);
-        let shift = out.split_off(self.moved.len() * lanes);
-        out.iter_mut().for_each(|u| *u /= STEEPEST);
-        let scale = Steps::of(out);
-        Pass {
-            moved: gather(x, &self.moved, lanes),
-            factor: scale.value.iter().map(|s| (STEEPEST * s).exp()).collect(),
-            read,
-            first,
-            second,
-            scale,
-            shift,
-        }
-    }
-
-    /// Derivatives with respect to the coordinates read, from those with respect to log scales and shifts. Adds the
-    /// derivatives with respect to the parameters to `out`, which begins at the layer.
-    fn back(
-        &self,
-        omega: &[f64],
-        pass: &Pass,
-        by_scale: Vec<f64>,
-        by_shift: &[f64],
-        lanes: usize,
-        out: Option<&mut [f64]>,
-    ) -> Vec<f64> {
-        let [first, second, last] = self.maps(omega);
-        let mut by_last = pass.scale.pull(by_scale);
-        by_last.extend_from_slice(by_shift);
-        let by_second = pass
-            .second
-            .pull(affine_back(last, &by_last, self.hidden, lanes));
-        let by_first = pass
-            .first
-            .pull(affine_back(second, &by_second, self.hidden, lanes));
-        if let Some(out) = out {
-            let [a, b, c] = self.lengths();
-            let (one, rest) = out[..a + b + c].split_at_mut(a);
-            let (two, three) = rest.split_at_mut(b);
-            affine_gradient(&by_last, &pass.second.value, self.hidden, lanes, three);
-            affine_gradient(&by_second, &pass.first.value, self.hidden, lanes, two);
-            affine_gradient(&by_first, &pass.read, self.read.len(), lanes, one);
-        }
-        affine_back(first, &by_first, self.read.len(), lanes)
-    }
 }
 
 impl Flow {

@@ -1,10 +1,11 @@
 //! Building blocks for local parameters given global ones: the choice of global parameters, the features of their
 //! values, and sums of features over blocks of lanes.
 
-use jensen_density::{Lanes, LanesMut, Pattern};
+use jensen_density::Pattern;
 use jensen_math::simd::{F64x8, LANES, Simd};
 use jensen_math::vmath as vm;
 
+use super::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
 use crate::sparse::Symbolic;
@@ -24,115 +25,11 @@ const PAIRED: usize = 4;
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
-/// Lanes worked on together.
-pub(crate) const WIDTH: usize = 32;
-
 /// Largest number of global parameters over which variances of local parameters are averaged by the trapezoidal rule,
 /// with nodes at whole numbers within a fixed distance. With more, the average is over this number of fixed points.
 const LATTICE: usize = 3;
 const FAR: i32 = 5;
 const POINTS: usize = 512;
-
-/// A number of each lane of a block.
-pub(crate) type LaneRow = [f64; WIDTH];
-
-/// Rows of a block of lanes, in a matrix of as many lanes or more.
-#[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    data: &'a [f64],
-    stride: usize,
-    first: usize,
-}
-
-impl<'a> Rows<'a> {
-    /// All lanes of rows.
-    pub(crate) fn all(rows: &'a [LaneRow]) -> Self {
-        Self {
-            data: rows.as_flattened(),
-            stride: WIDTH,
-            first: 0,
-        }
-    }
-
-    /// The lanes from `first` on, copied to `room` and padded with zeros if there is less than a block.
-    pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
-        let lanes = rows.lanes();
-        if first + WIDTH <= lanes {
-            let (data, stride) = (rows.as_slice(), lanes);
-            return Self {
-                data,
-                stride,
-                first,
-            };
-        }
-        room.clear();
-        room.extend(rows.as_slice().chunks(lanes).map(|row| {
-            let mut out = [0.0; WIDTH];
-            out[..lanes - first].copy_from_slice(&row[first..]);
-            out
-        }));
-        Self::all(room)
-    }
-
-    #[inline(always)]
-    pub(crate) fn row(&self, i: usize) -> &'a LaneRow {
-        let row = &self.data[i * self.stride + self.first..][..WIDTH];
-        row.try_into().expect("as many lanes as a block has")
-    }
-}
-
-/// The same, to be written.
-pub(super) struct RowsMut<'a> {
-    data: &'a mut [f64],
-    stride: usize,
-    first: usize,
-}
-
-impl<'a> RowsMut<'a> {
-    /// All lanes of rows.
-    pub(super) fn all(rows: &'a mut [LaneRow]) -> Self {
-        Self {
-            data: rows.as_flattened_mut(),
-            stride: WIDTH,
-            first: 0,
-        }
-    }
-
-    /// A full block of lanes from `first` on.
-    pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
-        let stride = rows.lanes();
-        Self {
-            data: rows.as_mut_slice(),
-            stride,
-            first,
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn row(&mut self, i: usize) -> &mut LaneRow {
-        let row = &mut self.data[i * self.stride + self.first..][..WIDTH];
-        row.try_into().expect("as many lanes as a block has")
-    }
-}
-
-/// Row numbers of the local parameters in a matrix, in the order of elimination.
-#[derive(Clone, Copy)]
-pub(super) enum Order<'a> {
-    /// Consecutive indices that begin at a row.
-    From(usize),
-    /// At these rows.
-    At(&'a [usize]),
-}
-
-impl Order<'_> {
-    #[inline(always)]
-    pub(super) fn of(self, j: usize) -> usize {
-        match self {
-            Order::From(first) => first + j,
-            Order::At(rows) => rows[j],
-        }
-    }
-}
 
 /// Weights of the means of local parameters, and of the entries of their factor.
 #[derive(Clone, Copy)]

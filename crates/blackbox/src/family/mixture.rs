@@ -204,12 +204,18 @@ impl Family for Mixture {
         }
         Some(self.assemble(&parts))
     }
-    fn share_near(&self, omega: &[f64], coordinate: usize, centre: f64, reach: f64) -> f64 {
+    fn share_of_parts(
+        &self,
+        omega: &[f64],
+        coordinate: usize,
+        which: &dyn Fn(f64, f64) -> bool,
+    ) -> f64 {
         let parts = self.parts(omega);
-        let near = parts
-            .iter()
-            .filter(|part| (part.mean[coordinate] - centre).abs() <= reach);
-        near.map(|part| part.weight).sum()
+        let such = parts.iter().filter(|part| {
+            let row = &part.factor[coordinate * self.dim..=coordinate * self.dim + coordinate];
+            which(part.mean[coordinate], dot(row, row).sqrt())
+        });
+        such.map(|part| part.weight).sum()
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
         let single = FullRank::new(self.dim).diagonal(mean, log_sd);

@@ -20,6 +20,7 @@ pub(crate) mod globals;
 mod low_rank;
 mod mean_field;
 pub(crate) mod mixture;
+pub(crate) mod rows;
 mod sparse;
 
 use std::fmt;
@@ -269,10 +270,15 @@ pub trait Family: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The share of the draws from components whose mean is within `reach` of `centre` in a coordinate, for families
-    /// with components.
-    fn share_near(&self, omega: &[f64], coordinate: usize, centre: f64, reach: f64) -> f64 {
-        let _ = (omega, coordinate, centre, reach);
+    /// The share of the draws that are of parts of which this is so, by their mean and standard deviation in a coordinate, for
+    /// families that have parts.
+    fn share_of_parts(
+        &self,
+        omega: &[f64],
+        coordinate: usize,
+        which: &dyn Fn(f64, f64) -> bool,
+    ) -> f64 {
+        let _ = (omega, coordinate, which);
         0.0
     }
 

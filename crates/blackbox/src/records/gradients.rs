@@ -73,7 +73,7 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
     pub(super) draws: usize,
-    pub(super) simd: Simd,
+    pub(crate) simd: Simd,
     pub(super) ws: D::Workspace,
     /// `d × draws`: the draws.
     pub(super) z: Vec<f64>,

@@ -1,8 +1,7 @@
-//! Variational inference on minibatches of exchangeable records.
+//! Gradients from minibatches of exchangeable records, for the methods in [`minibatches`](crate::minibatches).
 //!
-//! It fits a Gaussian approximation to a [`RecordDensity`](jensen_density::RecordDensity) with gradients that
-//! have two sources of noise: the minibatch and the draw. The crate `jensen-glm` has models with hand-written
-//! kernels and an example of a complete fit.
+//! They are noisy twice: through the minibatch and through the draw. The crate `jensen-glm` has
+//! models with hand-written kernels, and an example of a whole fit.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -14,8 +13,7 @@
 //! | `table` | [`Table`]: what is remembered of earlier iterations |
 //! | `change` | what renewing a batch's entries changes in a table's sums |
 //! | `batches` | [`Batches`]: reshuffled epochs |
-//! | `minibatch` | [`Minibatch`]: estimator × family × optimiser as an algorithm, with a stopping rule |
-//! | `smiso` | [`Smiso`]: an incremental method of its own |
+//! | `subsampled` | [`Subsampled`]: a density of which every pair of draws sees a minibatch |
 //! | `generic` | [`DoublyStochastic`], [`Generic`]: the same for any doubly stochastic objective |
 //! | `prepared` | [`Prepared`]: a density's records as a fit uses them |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
@@ -29,11 +27,10 @@ mod generic;
 mod gradients;
 mod literal;
 mod memory;
-mod minibatch;
 mod predictors;
 mod prepared;
-mod smiso;
 mod snapshots;
+mod subsampled;
 mod table;
 mod variance;
 
@@ -43,9 +40,11 @@ pub use estimator::RecordEstimator;
 pub use generic::{DoublyStochastic, Generic, GenericSettings, GenericState};
 pub use gradients::{GradientRequest, Gradients};
 pub use memory::{Footprint, admit, footprint};
-pub use minibatch::{Judge, Minibatch, MinibatchSettings, MinibatchState};
 pub use prepared::Prepared;
-pub(crate) use prepared::evaluation_draws;
-pub use smiso::{Smiso, SmisoSettings, SmisoState};
+pub use subsampled::{Subsampled, SubsampledWorkspace};
 pub use table::Table;
 pub use variance::{EvaluationPoint, VarianceSettings, Variances, variances};
+
+pub(crate) use batches::Order;
+pub(crate) use subsampled::{Choose, Layout, StreamPosition};
+pub(crate) use variance::{Watch, trace_variances, watched};

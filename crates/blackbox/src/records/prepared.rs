@@ -1,21 +1,14 @@
 //! The records of a density, prepared for a fit.
 
-use jensen_density::{AllRecords, ErasedRecords, LogDensity, RecordDensity};
+use jensen_density::{AllRecords, ErasedRecords, RecordDensity};
 
+use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
-use crate::settings::Settings;
-use crate::trust::Subsampled;
 
 /// Largest number of records for starts. Starts have to find the right optimum and approximate scales, and a thousand
 /// records locate it within √(N/1000) posterior standard deviations. With all of a million records, the starts would
 /// cost more than the fit.
 const SCOUTS: usize = 1000;
-
-/// Initial limit on evaluations of one record for the final bound.
-const EVALUATIONS: usize = 20_000_000;
-
-/// Draws of the final bound, at the least.
-const LEAST_DRAWS: usize = 64;
 
 /// The records of a density, prepared for minibatch methods.
 pub struct Prepared<'a> {
@@ -86,16 +79,5 @@ impl<'a> Prepared<'a> {
     /// Largest number of bytes of a method's tables.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
-    }
-}
-
-/// Draws of the final bound: those of the settings, or fewer for minibatch methods with many records.
-pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
-    let wanted = settings.evaluation_draws;
-    match settings.method.batch().and(density.records()) {
-        Some(records) => (EVALUATIONS / records.records().max(1))
-            .max(LEAST_DRAWS)
-            .min(wanted),
-        None => wanted,
     }
 }

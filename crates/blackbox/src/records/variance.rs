@@ -169,25 +169,25 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
 
 /// The table of an estimator that is watched and not used.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Watch {
-    pub(super) table: Table,
+pub(crate) struct Watch {
+    pub(crate) table: Table,
     /// Whether no draw was rejected in the current epoch.
-    pub(super) clean: bool,
+    pub(crate) clean: bool,
 }
 
 impl Watch {
-    pub(super) fn new(table: Table) -> Self {
+    pub(crate) fn new(table: Table) -> Self {
         Self { table, clean: true }
     }
 
-    pub(super) fn save(&self) -> Archive {
+    pub(crate) fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.nest("table", self.table.save());
         archive.set("clean", self.clean);
         archive
     }
 
-    pub(super) fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+    pub(crate) fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         Ok(Self {
             table: Table::restore(&archive.nested("table"))?,
             clean: archive.get("clean")?,
@@ -197,7 +197,7 @@ impl Watch {
 
 /// The estimators with a memory, other than the fit's own, that suit records and family, as long as
 /// their tables fit into `limit` bytes together with `footprint`, to which they are added.
-pub(super) fn watched<D: RecordDensity>(
+pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
     own: RecordEstimator,
@@ -225,7 +225,7 @@ pub(super) fn watched<D: RecordDensity>(
 
 /// Adds the variances of all estimators with a complete table to a trace line: `own` is the fit's estimator with its
 /// table, `others` are the traced ones.
-pub(super) fn trace_variances<D: RecordDensity>(
+pub(crate) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),
     others: &[(RecordEstimator, &Table)],

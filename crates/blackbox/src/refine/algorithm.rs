@@ -1,16 +1,16 @@
 //! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have mixed.
 
+mod coordinates;
 mod judging;
 
-use std::f64::consts::{FRAC_PI_2, TAU};
+use std::f64::consts::FRAC_PI_2;
 
-use jensen_density::{Lanes, LogDensity, Scale};
+use jensen_density::{LogDensity, Scale};
 use jensen_run::{Algorithm, Record, Status, Step};
 
 use self::judging::{judged, nearly, quantities};
-use super::convergence::convergence;
-use super::evidence::{RatioSet, log_evidence};
-use super::kernel::{Moved, Stride, transition};
+use super::evidence::RatioSet;
+use super::kernel::{ACCEPTANCE, LARGEST_STEP, Moved, Stride, leapfrog_step, steered, transition};
 use super::leaps::{self, leap};
 use super::map::{Map, Shown};
 use super::mixing::Ensemble;
@@ -23,15 +23,8 @@ use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
 use crate::approximation::{Approximation, Draws};
 use crate::calls::Calls;
-use crate::family::Smoothness;
 use crate::noise::NoiseSource;
-use crate::oracle::Estimate;
-
-/// Acceptance of the largest steps that their size is steered to.
-const ACCEPTANCE: f64 = 0.8;
-
-/// Largest step size, in standard deviations.
-const LARGEST_STEP: f64 = 1.0;
+use crate::policy::Policy;
 
 /// Ratio by which steps along circles must be larger than leapfrog's to be chosen; leapfrog steps are robust to heavy
 /// tails.
@@ -64,6 +57,8 @@ pub struct Refine<'a, D: LogDensity> {
     approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
+    /// What is asked of the draws.
+    policy: Policy,
     /// The relation of coordinates to reported values; identity by default.
     scales: Vec<Scale>,
 }
@@ -83,8 +78,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             base,
             source,
             settings,
+            policy: Policy::default(),
             scales: Vec::new(),
         }
+    }
+
+    /// The same under another policy than the default.
+    pub fn under(self, policy: Policy) -> Self {
+        Self { policy, ..self }
     }
 
     /// Sets the scales of the coordinates.
@@ -100,14 +101,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that one more phase can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
-        let mut limit = self.settings.limit(dim, self.target.work());
+        let mut limit = self.policy.gradients(dim, self.target.work());
         if self.base.is_sparse() {
-            limit = limit.max(self.settings.least(dim));
+            limit = limit.max(self.policy.least_gradients(dim));
         }
         match state
             .stationary_phases
             .iter()
-            .any(|stationary_phase| nearly(&stationary_phase.mixing))
+            .any(|stationary_phase| nearly(&stationary_phase.mixing, &self.policy))
         {
             true => 2 * limit,
             false => limit,
@@ -117,10 +118,10 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// Whether the budget of gradients is used up. A mixed stationary phase that was extended for imprecise spreads may
     /// finish, because its cost is only an estimate and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
-        let quantities = quantities(self.target.dim());
+        let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
         let mixed = stationary_phase
-            .is_some_and(|stationary_phase| stationary_phase.mixing.is_good_of(quantities));
+            .is_some_and(|stationary_phase| stationary_phase.mixing.is_good_of(quantities, policy));
         let limit = self.limit(state);
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
@@ -230,93 +231,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Changes to coordinates in which the recorded particles (or the current ones, without a recording) have unit
-    /// variances.
-    fn whiten(&mut self, state: &mut RefineState) {
-        let lanes = state.particles.lanes();
-        let seen = match state.recording.x.is_empty() {
-            true => &state.particles.x,
-            false => &state.recording.x,
-        };
-        let (size, times) = (
-            state.particles.x.len(),
-            seen.len() / state.particles.x.len(),
-        );
-        let (map, base) = (&self.target.map, &self.base);
-        let middle = |x: &[f64]| map.middle(x, lanes);
-        let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        // Particles of one time are copies of each other, and tell little of how global parameters hang together.
-        let effective = (times > 1).then(|| whitening::effective(lanes, times) as f64);
-        let transport = base.transport_of(&reached, (size, lanes), effective);
-        let unbent = |y: &[f64]| {
-            let mut y = y.to_vec();
-            transport.invert(&mut y, lanes);
-            base.origin(y, lanes)
-        };
-        let mut of_recording: Vec<f64> = reached.chunks(size).flat_map(unbent).collect();
-        let root = if base.is_structured() {
-            whitening::of_few_directions(&of_recording, lanes, times)
-        } else if transport.is_empty() && state.shown.transport.is_empty() {
-            let found = whitening::estimate(seen, lanes, times);
-            found.map(|root| match &state.shown.root {
-                Some(earlier) => earlier.times_root(&root),
-                None => root,
-            })
-        } else {
-            whitening::estimate(&of_recording, lanes, times)
-        };
-        if root.is_none() && transport.is_empty() {
-            return;
-        }
-        let mut x = unbent(&middle(&state.particles.x));
-        if let Some(root) = &root {
-            (of_recording.chunks_mut(size)).for_each(|particles| root.solve(particles, lanes));
-            root.solve(&mut x, lanes);
-        }
-        if !state.recording.x.is_empty() {
-            state.recording.x = of_recording;
-        }
-        state.shown = Shown { root, transport };
-        self.update_map(state);
-        state.particles = self.target.at(x);
-    }
-
-    /// Sets the target's map to that of the state.
-    fn update_map(&mut self, state: &RefineState) {
-        self.target.map = self.base.after(&state.shown);
-    }
-
-    /// Starts all chains of a population at one of its particles, so that nested R̂ can detect dependence on the start.
-    /// Populations alternate between the particle that is furthest out in some coordinate and the one with the steepest
-    /// density. Chains return most slowly from such particles. With random starts, most chains would begin in the
-    /// middle and agree before any chain has reached the end of a long arm or another mode. A banana whose arms had
-    /// 0.58 times the right sd passed, and so did two modes with half the share of the smaller one.
-    fn collapse(&self, state: &mut RefineState) {
-        let Ensemble {
-            populations,
-            chains,
-        } = self.ensemble();
-        let particles = &state.particles;
-        let lanes = particles.lanes();
-        let mut furthest = vec![0.0_f64; lanes];
-        let mut steepest = vec![0.0; lanes];
-        for (x, grad) in particles.x.chunks(lanes).zip(particles.grad.chunks(lanes)) {
-            let mean = x.iter().sum::<f64>() / lanes as f64;
-            for l in 0..lanes {
-                furthest[l] = furthest[l].max((x[l] - mean).abs());
-                steepest[l] += grad[l] * grad[l];
-            }
-        }
-        let from = (0..populations).flat_map(|p| {
-            let score = if p % 2 == 0 { &furthest } else { &steepest };
-            let own = p * chains..(p + 1) * chains;
-            let most = own.max_by(|&a, &b| score[a].total_cmp(&score[b]));
-            vec![most.expect("a population has chains"); chains]
-        });
-        let from: Vec<usize> = from.collect();
-        state.particles = particles.gather(&from);
-    }
-
     /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the
     /// spacing of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
@@ -387,83 +301,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 }
 
-impl<D: LogDensity> Refine<'_, D> {
-    /// Transforms positions to the coordinates of the approximation's map.
-    fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
-        if !shown.transport.is_empty() {
-            return self.base.origin(self.target.map.middle(x, lanes), lanes);
-        }
-        match &shown.root {
-            Some(root) => root.times(x, lanes),
-            None => x.to_vec(),
-        }
-    }
-
-    /// The logs of the base's Jacobian determinant at the draws in the recording.
-    fn stretches(&self, state: &RefineState) -> Vec<f64> {
-        let lanes = state.particles.lanes();
-        let particle_sets = state.recording.x.chunks(state.particles.x.len());
-        let each = particle_sets.flat_map(|x| {
-            self.base
-                .log_dets(&self.based(&state.shown, x, lanes), lanes)
-        });
-        each.collect()
-    }
-
-    /// After the draws have mixed, runs chains from other optima, and keeps the optima from which all chains reach the
-    /// draws.
-    pub(crate) fn converge(
-        &mut self,
-        state: &mut RefineState,
-        optima: &[Vec<f64>],
-        iteration: u64,
-    ) {
-        let draws = self.output(state).draws;
-        let key = (self.source, iteration + 1);
-        let (converged_from, calls) = convergence(self.target.density(), &draws, optima, key);
-        state.converged_from = converged_from;
-        state.calls += calls;
-    }
-
-    /// The approximation's log density at draws `z` in the recording.
-    fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
-        let (dim, squares) = (self.approximation.dim(), &state.recording.squares);
-        let (family, omega) = (self.approximation.family(), self.approximation.omega());
-        if family.smoothness() == Smoothness::Twice {
-            let constant = -0.5 * dim as f64 * TAU.ln();
-            let pairs = squares.iter().zip(self.stretches(state));
-            return pairs.map(|(s, d)| constant - d - 0.5 * s).collect();
-        }
-        let mut log_q = vec![0.0; squares.len()];
-        family.log_density_at(omega, Lanes::new(z, dim, squares.len()), &mut log_q);
-        log_q
-    }
-
-    /// The log evidence from the particles of all temperatures and the draws of the current stationary phase.
-    fn evidence(&self, state: &RefineState) -> Estimate {
-        let recording = &state.recording;
-        let mut ratios = log_ratios(self.target.dim(), &recording.log_p, &recording.squares);
-        let stretches = self.stretches(state);
-        ratios.iter_mut().zip(stretches).for_each(|(r, d)| *r += d);
-        let mut ratio_sets = state.ratio_sets.clone();
-        ratio_sets.push(RatioSet { beta: 1.0, ratios });
-        log_evidence(self.ensemble(), &ratio_sets)
-    }
-}
-
-/// Leapfrog step size for a standard normal with the given number of coordinates.
-pub(super) fn leapfrog_step(dim: usize) -> f64 {
-    1.2 * (dim as f64).powf(-0.25)
-}
-
 /// Steers the step size towards the target acceptance.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
     state.log_size = steered(state.log_size, moved, gain);
-}
-
-/// A step size closer to the target acceptance.
-pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
-    (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
 
 impl<D: LogDensity> Algorithm for Refine<'_, D> {
@@ -589,7 +429,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             stationary_phases: state.stationary_phases.clone(),
             calls: state.calls,
             converged_from: state.converged_from.clone(),
-            reasons: state.reasons(),
+            reasons: state.reasons(&self.policy),
         }
     }
 }

@@ -7,8 +7,7 @@ use std::f64::consts::FRAC_PI_2;
 
 use jensen_density::LogDensity;
 
-use super::algorithm::{leapfrog_step, steered};
-use super::kernel::{Stride, transition};
+use super::kernel::{Stride, leapfrog_step, steered, transition};
 use super::map::Map;
 use super::target::Target;
 use super::whitening;

@@ -17,6 +17,12 @@ use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
+/// Acceptance of the largest steps that their size is steered to.
+pub(super) const ACCEPTANCE: f64 = 0.8;
+
+/// Largest step size, in standard deviations.
+pub(super) const LARGEST_STEP: f64 = 1.0;
+
 /// Step sizes tried, each a quarter of the one before.
 const LEVELS: u32 = 4;
 
@@ -64,6 +70,16 @@ pub(super) struct Moved {
     pub stuck: usize,
     /// Steps of the first level.
     pub steps: usize,
+}
+
+/// Leapfrog step size for a standard normal with the given number of coordinates.
+pub(super) fn leapfrog_step(dim: usize) -> f64 {
+    1.2 * (dim as f64).powf(-0.25)
+}
+
+/// A step size closer to the target acceptance.
+pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
+    (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
 
 /// A bundle of trajectories' ends.

@@ -8,19 +8,12 @@
 //! The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior
 //! exactly. A part of the posterior with mass w that such a proposal hits with probability π is entered about once in
 //! `1/π` proposals and left as rarely as its mass requires, whatever the density between.
-//!
-//! The same proposals, from the approximation alone, measure the variance beyond the reach of its draws ([`beyond`]),
-//! which importance weights cannot show.
 
-use std::f64::consts::TAU;
-
-use jensen_density::{Lanes, LogDensity};
-use jensen_math::special::{lgamma, log_sum_exp_slice};
+use jensen_density::LogDensity;
+use jensen_math::special::lgamma;
 
 use super::map::Map;
 use super::target::{Particles, Target};
-use crate::agreement::SD_LIMIT;
-use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Ratio of particles to offers of a leap per transition. A transition costs a few steps of all particles, so this is a
@@ -30,7 +23,7 @@ const EVERY: usize = 4;
 /// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth
 /// to a hundred million, far enough from a spike of a millionth to all of a unit normal, and near enough from a normal
 /// to any spike that a Gaussian would not fit first. Each power of ten has a twelfth of half of the proposals.
-const RANGE: (f64, f64) = (-9.3, 18.5);
+pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
 /// The same if evaluations far out may take a thousand times as long, as with a solver: no further than the particles'
 /// own range, six standard deviations for the furthest of a few hundred draws of the t distribution.
@@ -44,14 +37,14 @@ const NARROW: f64 = 1e-3;
 
 /// A distribution of log distances: half of it uniform on a range, and half in [`STEPS`] intervals of equal mass
 /// between edges, if there are any.
-struct Distances<'e> {
-    range: (f64, f64),
-    edges: &'e [f64],
+pub(super) struct Distances<'e> {
+    pub range: (f64, f64),
+    pub edges: &'e [f64],
 }
 
 impl Distances<'_> {
     /// The logarithm of the distance at two uniform numbers.
-    fn at(&self, [which, within]: [f64; 2]) -> f64 {
+    pub(super) fn at(&self, [which, within]: [f64; 2]) -> f64 {
         let (low, high) = self.range;
         if self.edges.is_empty() || which < 0.5 {
             return low + within * (high - low);
@@ -62,7 +55,7 @@ impl Distances<'_> {
     }
 
     /// Its log density.
-    fn log_density(&self, log_distance: f64) -> f64 {
+    pub(super) fn log_density(&self, log_distance: f64) -> f64 {
         let (low, high) = self.range;
         let inside = log_distance >= low && log_distance <= high;
         let uniform = f64::from(u8::from(inside)) / (high - low);
@@ -103,7 +96,8 @@ fn edges_of(mut distances: Vec<f64>) -> Vec<f64> {
     edges
 }
 
-fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
+/// The range of logarithms of distances of a density.
+pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     match density.work() {
         Some(_) => RANGE,
         None => NEAR,
@@ -111,7 +105,7 @@ fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
 }
 
 /// The log density of a point at such a distance in `dim` coordinates.
-fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
+pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
     let d = dim as f64;
     let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);
     let log_distance = distance.max(f64::MIN_POSITIVE).ln();
@@ -180,123 +174,25 @@ pub(super) fn leap<D: LogDensity>(
     particles.replace(&arrived, &pairs);
 }
 
-/// Number of points beyond an approximation at which the posterior is evaluated, limited by their number of values; the
-/// number per call to the density; and the number if the cost of an evaluation is unknown.
-const LOOKS: usize = 1024;
-const NUMBERS: usize = 1 << 20;
-const BLOCK: usize = 64;
-const UNKNOWN: usize = 256;
-
-/// The largest share of a coordinate's variance beyond the reach of an approximation: it moves a standard deviation as
-/// far as weights may move it.
-const SHARE: f64 = 2.0 * SD_LIMIT;
-
-/// A coordinate with more variance beyond the reach of an approximation's draws than is allowed, and the ratio to its
-/// variance. `log_z` is the log evidence by importance weights.
-///
-/// With the approximation standardised to a normal, points are drawn as leaps are, for all coordinates together or for
-/// one alone with the others from the approximation, with known mixture density b. Over points with b larger than the
-/// approximation's density, the mean of `x² (p / Z − q) / b` is the variance that the posterior has there and the
-/// approximation lacks.
-pub(crate) fn beyond<D: LogDensity>(
-    density: &D,
-    approximation: &Approximation,
-    log_z: f64,
-    source: NoiseSource,
-) -> Option<(usize, f64)> {
-    let dim = approximation.dim();
-    let map = Map::of(approximation);
-    let distances = Distances {
-        range: (0.0, range_of(density).1),
-        edges: &[],
-    };
-    let most = match density.work() {
-        Some(_) => NUMBERS / dim,
-        None => UNKNOWN,
-    };
-    let looks = LOOKS.min(most).max(BLOCK);
-    let mut missed = vec![0.0; dim];
-    let mut workspace = density.workspace(BLOCK);
-    for first in (0..looks).step_by(BLOCK) {
-        let x = far_points(&distances, dim, first, source);
-        let z = map.draws(&x, BLOCK);
-        let mut log_p = vec![0.0; BLOCK];
-        density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
-        let (log_dets, squares) = (map.log_dets(&x, BLOCK), Map::squares(&x, BLOCK));
-        for l in 0..BLOCK {
-            let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
-            let log_q = -0.5 * (squares[l] + dim as f64 * TAU.ln());
-            let log_b = log_density_of_looks(&distances, &point, log_q);
-            let log_p = log_p[l] + log_dets[l] - log_z;
-            if log_b <= log_q || !log_p.is_finite() {
-                continue;
-            }
-            let excess = (log_p - log_b).exp() - (log_q - log_b).exp();
-            for (missed, x) in missed.iter_mut().zip(&point) {
-                *missed += x * x * excess / looks as f64;
-            }
-        }
-    }
-    let worst = missed.iter().copied().enumerate();
-    let worst = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (worst.1 > SHARE).then_some(worst)
-}
-
-/// [`BLOCK`] points to evaluate, `dim × BLOCK`, alternating between any direction and one coordinate with the others
-/// from a standard normal.
-fn far_points(
-    distances: &Distances<'_>,
-    dim: usize,
-    first: usize,
-    source: NoiseSource,
-) -> Vec<f64> {
-    let key = (NoisePurpose::Leap, u64::MAX);
-    let mut x = vec![0.0; dim * BLOCK];
-    source.fill(key.0, key.1, first as u64, dim, BLOCK, &mut x);
-    let lengths = Map::squares(&x, BLOCK);
-    for l in 0..BLOCK {
-        let mut u = [0.0; 2];
-        source.uniforms(key.0, key.1, (first + l) as u64, &mut u);
-        let distance = distances.at([0.0, u[0]]).exp();
-        if l % 2 == 0 {
-            let scale = distance * (dim as f64 / lengths[l]).sqrt();
-            (0..dim).for_each(|i| x[i * BLOCK + l] *= scale);
-        } else {
-            let own = &mut x[(u[1] * dim as f64) as usize * BLOCK + l];
-            *own = own.signum() * distance;
-        }
-    }
-    x
-}
-
-/// The log density of such points at one of them, with log density `log_q` under the standard normal.
-fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
-    let dim = point.len() as f64;
-    let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
-    let together = log_density(distances, point.len(), radius) - 0.5 * dim * dim.ln();
-    let one = point.iter().map(|x| {
-        let normal = -0.5 * (x * x + TAU.ln());
-        log_density(distances, 1, x.abs()) - normal - dim.ln()
-    });
-    let one = log_q + log_sum_exp_slice(&one.collect::<Vec<f64>>());
-    log_sum_exp_slice(&[together, one]) - std::f64::consts::LN_2
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::f64::consts::TAU;
+
     use super::*;
+    use crate::approximation::Approximation;
     use crate::family::FamilyKind;
-    use jensen_density::LanesMut;
+    use jensen_density::{Lanes, LanesMut};
     use jensen_math::simd::Simd;
+    use jensen_math::special::log_sum_exp_slice;
 
     /// A normal of `dim` coordinates in which a share of the mass is wider by a factor, in the first coordinate or in
     /// all.
     #[derive(Clone, Copy)]
-    struct Slab {
-        dim: usize,
-        share: f64,
-        width: f64,
-        all: bool,
+    pub(in crate::refine) struct Slab {
+        pub dim: usize,
+        pub share: f64,
+        pub width: f64,
+        pub all: bool,
     }
 
     impl LogDensity for Slab {
@@ -330,11 +226,11 @@ mod tests {
         }
     }
 
-    fn standard(dim: usize) -> Approximation {
+    pub(in crate::refine) fn standard(dim: usize) -> Approximation {
         Approximation::new(FamilyKind::MeanField, dim, vec![0.0; 2 * dim]).unwrap()
     }
 
-    fn source(seed: u64) -> NoiseSource {
+    pub(in crate::refine) fn source(seed: u64) -> NoiseSource {
         NoiseSource::new(seed, Simd::detect())
     }
 
@@ -405,62 +301,6 @@ mod tests {
             }
             let share = out as f64 / seen as f64;
             assert!((share - 0.3).abs() < 0.05, "{dim} coordinates: {share}");
-        }
-    }
-
-    /// Relative standard error of the variance missed in a slab in `wide` of `dim` coordinates together. Half of the
-    /// points vary one coordinate, half all. Of their uniform log distances y, those with large `f = e^((k + 2) y)
-    /// exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range times `∫ f² / (∫ f)²`,
-    /// and for the squared coordinate of a direction `3 k / (k + 2)` times that.
-    fn error_of_looks(dim: usize, wide: usize) -> f64 {
-        let k = wide as f64;
-        let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
-        let narrow = 2.0 * (squared - 2.0 * lgamma(0.5 * k + 1.0)).exp();
-        let turns = if wide == 1 { 2 * dim } else { 2 } as f64;
-        (turns * RANGE.1 * narrow * 3.0 * k / (k + 2.0) / LOOKS as f64).sqrt()
-    }
-
-    #[test]
-    fn what_an_approximation_does_not_reach_is_seen() {
-        const SEEDS: u64 = 20;
-        for (dim, all) in [(1, true), (5, true), (5, false), (20, true), (20, false)] {
-            for width in [10.0, 100.0, 1e6] {
-                let share = 0.05;
-                let density = Slab {
-                    dim,
-                    share,
-                    width,
-                    all,
-                };
-                let mut ratio = 0.0;
-                for seed in 0..SEEDS {
-                    // Its own draws see the spike, whose mass is what they take for all.
-                    let log_z = (1.0 - share).ln();
-                    let found = beyond(&density, &standard(dim), log_z, source(seed));
-                    // In many coordinates a few looks meet the slab, and of some seeds none.
-                    let (coordinate, times) = found.unwrap_or_default();
-                    assert!(all || coordinate == 0, "{coordinate}");
-                    ratio += times / (share / (1.0 - share) * width * width) / SEEDS as f64;
-                }
-                let wide = if all { dim } else { 1 };
-                let error = error_of_looks(dim, wide);
-                // The worst of so many coordinates is reported.
-                let above = error * (2.0 * (wide as f64).ln()).sqrt();
-                let chance = 4.5 * error / (SEEDS as f64).sqrt();
-                assert!(
-                    (1.0 - chance..1.0 + above + chance).contains(&ratio),
-                    "{dim} {all} {width}: {ratio}, by chance {chance}"
-                );
-            }
-            let own = Slab {
-                dim,
-                share: 0.0,
-                width: 1.0,
-                all,
-            };
-            for seed in 0..5 {
-                assert_eq!(beyond(&own, &standard(dim), 0.0, source(seed)), None);
-            }
         }
     }
 }

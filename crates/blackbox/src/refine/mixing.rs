@@ -17,9 +17,10 @@
 //! Of thousands of mixed quantities, some have population means that are far apart by chance. The worst quantity is
 //! therefore compared with the expected worst of the same number of quantities.
 
-use jensen_math::special::{gamma_p, inv_phi};
+use jensen_math::special::gamma_p;
 use serde::{Deserialize, Serialize};
 
+use crate::policy::Policy;
 use crate::reduce::{mean_se, sum};
 
 /// How chains are arranged.
@@ -113,7 +114,7 @@ impl Ensemble {
     }
 
     /// The relative standard error of a quantity's standard deviation.
-    pub(super) fn error_of_spread(&self, draws: &[f64]) -> f64 {
+    pub fn error_of_spread(&self, draws: &[f64]) -> f64 {
         let (mean, _) = mean_se(draws);
         let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
         let variance = sum(&squares) / squares.len() as f64;
@@ -163,24 +164,8 @@ pub struct Mixing {
     pub drift: f64,
 }
 
-/// Largest nested R̂ of draws that have mixed.
+/// Largest nested R̂ of draws that have mixed (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, section 5).
 pub const RHAT_LIMIT: f64 = 1.01;
-
-/// Smallest effective sample size, two for each of 256 chains: Chains shorter than their autocorrelation time cannot
-/// show convergence. With 400, bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the
-/// right one. With this limit, the sd of the width was right within 10 %, and that of the height within its Monte-Carlo
-/// error. Standard errors of means are then below 0.045 standard deviations.
-pub const ESS_LIMIT: f64 = 512.0;
-
-/// Probability that the largest drift of stationary quantities exceeds its limit. A false alarm costs another
-/// stationary phase; a missed one, narrow bananas that have not converged (a drift of 3 with an sd of the arms' height
-/// of 0.58 times the right one).
-const FALSE_ALARM: f64 = 0.05;
-
-/// Largest drift of the given number of mixed quantities, in standard errors: 2.6 of five, 3.9 of six hundred.
-pub(super) fn drift_limit(quantities: usize) -> f64 {
-    -inv_phi(0.5 * FALSE_ALARM / quantities as f64)
-}
 
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
@@ -216,13 +201,15 @@ impl Mixing {
 
     /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number
     /// of quantities.
-    pub fn is_good_of(&self, quantities: usize) -> bool {
-        self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT && self.drift <= drift_limit(quantities)
+    pub fn is_good_of(&self, quantities: usize, policy: &Policy) -> bool {
+        self.rhat <= RHAT_LIMIT
+            && self.ess >= policy.effective_draws
+            && self.drift <= policy.confidence_of(quantities)
     }
 
     /// Whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
-    pub fn is_good(&self) -> bool {
-        self.is_good_of(1)
+    pub fn is_good(&self, policy: &Policy) -> bool {
+        self.is_good_of(1, policy)
     }
 
     /// Monte-Carlo standard error of the mean.
@@ -263,7 +250,7 @@ mod tests {
     fn independent_draws_have_mixed() {
         for seed in 0..20 {
             let mixing = ENSEMBLE.judge_with_spread(&normals(40, seed));
-            assert!(mixing.is_good_of(40), "{mixing:?}");
+            assert!(mixing.is_good_of(40, &Policy::default()), "{mixing:?}");
             assert!(mixing.ess < 1.3 * 40.0 * 128.0);
             assert!((mixing.sd - 1.0).abs() < 0.05);
         }
@@ -336,8 +323,8 @@ mod tests {
             *x += 2.0 * (-((i / 128) as f64) / 10.0).exp();
         }
         let mixing = ENSEMBLE.judge(&draws);
-        assert!(mixing.rhat < RHAT_LIMIT && mixing.ess > ESS_LIMIT);
-        assert!(!mixing.is_good(), "{mixing:?}");
+        assert!(mixing.rhat < RHAT_LIMIT && mixing.ess > Policy::default().effective_draws);
+        assert!(!mixing.is_good(&Policy::default()), "{mixing:?}");
     }
 
     #[test]
@@ -348,9 +335,9 @@ mod tests {
         }
         assert!(ENSEMBLE.judge_with_spread(&draws).rhat > 1.05);
         draws[7] = f64::NAN;
-        assert!(!ENSEMBLE.judge(&draws).is_good());
+        assert!(!ENSEMBLE.judge(&draws).is_good(&Policy::default()));
         draws[7] = f64::INFINITY;
-        assert!(!ENSEMBLE.judge(&draws).is_good());
-        assert!(ENSEMBLE.judge(&[0.1; 1024]).is_good());
+        assert!(!ENSEMBLE.judge(&draws).is_good(&Policy::default()));
+        assert!(ENSEMBLE.judge(&[0.1; 1024]).is_good(&Policy::default()));
     }
 }

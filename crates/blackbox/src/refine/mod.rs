@@ -26,11 +26,13 @@
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
 //! | `leaps` | proposals from anywhere, over all scales at once |
+//! | `beyond` | variance and mass of the posterior that draws do not reach |
 //! | `tail_probes` | chains moved far into a tail, along logarithms of scales |
 //! | `convergence` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
 mod algorithm;
+mod beyond;
 mod convergence;
 mod evidence;
 mod kernel;
@@ -51,8 +53,9 @@ mod triangle;
 mod whitening;
 
 pub use algorithm::Refine;
-pub(crate) use leaps::beyond;
-pub use mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
+pub use beyond::Unreached;
+pub(crate) use beyond::beyond;
+pub use mixing::{Ensemble, Mixing, RHAT_LIMIT};
 pub use outcome::{Refined, RefinedDraws, StationaryPhase, TemperatureStep};
 pub use settings::{RefineSettings, RefineWhen};
 pub use state::RefineState;

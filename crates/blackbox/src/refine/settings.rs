@@ -27,23 +27,12 @@ pub struct RefineSettings {
     pub when: RefineWhen,
     /// Number of populations, and of chains in each.
     pub ensemble: Ensemble,
-    /// Number of gradients (one per draw) after which no further stationary phase begins, for up to a hundred
-    /// coordinates. Beyond that it is inversely proportional to the dimension, because the cost of a gradient is at
-    /// least proportional to it. Cheap densities get more; see [`limit`](Self::limit).
-    pub max_gradients: u64,
 }
 
-/// Coordinates beyond which the limit on gradients falls.
-const SCALED: u64 = 100;
-
-/// Number of elementary operations that the budget of gradients allows if that is more, and the largest ratio.
-const WORK: u64 = 16_000_000_000;
-const CHEAP: u64 = 5;
-
 impl Default for RefineSettings {
-    /// Eight populations of 32 chains: 256 lanes fill a call to the density. A nested R̂ of 1.01 is then as strict as
-    /// 400 effective draws by the spread of the population means; With 16 populations it is as strict as 800, which
-    /// takes 50 % more transitions on funnels. Two million gradients.
+    /// Eight populations of 32 chains: 256 lanes fill a call to the density, and a nested R̂ of 1.01 is then as strict
+    /// as 400 effective draws by the spread of the population means; with 16 populations it asks for 800, half as
+    /// many transitions again on funnels.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -51,7 +40,6 @@ impl Default for RefineSettings {
                 populations: 8,
                 chains: 32,
             },
-            max_gradients: 2_000_000,
         }
     }
 }
@@ -63,24 +51,6 @@ impl RefineSettings {
             when,
             ..Self::default()
         }
-    }
-
-    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase, given
-    /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
-    /// may have five times as many.
-    pub fn limit(&self, dim: usize, work: Option<u64>) -> u64 {
-        let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
-        // The map between coordinates takes a product with a matrix.
-        let map = (dim * dim) as u64;
-        let affordable = work.map_or(0, |work| WORK / (work + map).max(1));
-        limit.max(affordable.min(CHEAP * limit))
-    }
-
-    /// Smallest budget of gradients if the map costs no more than a multiple of the dimension, as for sparse
-    /// precisions: a hundred and fifty transitions, whose steps shrink with the fourth root of the dimension.
-    pub(super) fn least(&self, dim: usize) -> u64 {
-        (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
     /// Whether these are the defaults, which are not written, so that runs stored without refinement stay the same.
@@ -103,28 +73,5 @@ impl RefineSettings {
             ));
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cheap_densities_are_given_more_gradients_and_others_none_fewer() {
-        let settings = RefineSettings::default();
-        let most = settings.max_gradients;
-        assert_eq!(settings.limit(20, None), most);
-        assert_eq!(settings.limit(1000, None), most / 10);
-        assert_eq!(settings.limit(20, Some(100)), CHEAP * most);
-        assert_eq!(settings.limit(20, Some(1 << 40)), most);
-        assert_eq!(settings.limit(1000, Some(1000)), most / 10);
-        let between = settings.limit(25, Some(1231));
-        assert_eq!(settings.least(100), most / 12);
-        assert_eq!(settings.least(1_000_000), 10 * (most / 12) + 6);
-        assert!(
-            most < between && between < CHEAP * most,
-            "{between} gradients"
-        );
     }
 }

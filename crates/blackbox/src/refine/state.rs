@@ -157,12 +157,6 @@ impl Snapshot for RefineState {
         archive.put("ladder", &ladder);
         let stationary_phases: Vec<f64> = self.stationary_phases.iter().flat_map(numbers).collect();
         archive.put("phases", &stationary_phases);
-        let drifts: Vec<f64> = self
-            .stationary_phases
-            .iter()
-            .map(|r| r.mixing.drift)
-            .collect();
-        archive.put("phases.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
         archive.put("converged_from", &self.converged_from.concat());
@@ -201,17 +195,11 @@ impl Snapshot for RefineState {
             acceptance: r[2],
             moves: r[3] as usize,
         };
-        let mut stationary_phases: Vec<StationaryPhase> = archive
+        let stationary_phases: Vec<StationaryPhase> = archive
             .vec("phases")?
             .chunks_exact(NUMBERS)
             .map(stationary_phase)
             .collect();
-        for (stationary_phase, drift) in stationary_phases
-            .iter_mut()
-            .zip(archive.vec("phases.drift")?)
-        {
-            stationary_phase.mixing.drift = drift;
-        }
         let (every, kept) = archive.get("every")?;
         let ratios = archive.vec("temperatures.ratios")?;
         let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
@@ -267,7 +255,7 @@ impl Snapshot for RefineState {
 }
 
 /// Numbers of a stationary phase.
-const NUMBERS: usize = 9;
+const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
     let mixing = stationary_phase.mixing;
@@ -279,6 +267,7 @@ fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
         mixing.rhat,
         mixing.ess,
         mixing.sd,
+        mixing.drift,
         stationary_phase.log_evidence.mean,
         stationary_phase.log_evidence.standard_error,
     ]
@@ -294,11 +283,11 @@ fn stationary_phase(numbers: &[f64]) -> StationaryPhase {
             rhat: numbers[4],
             ess: numbers[5],
             sd: numbers[6],
-            drift: 0.0,
+            drift: numbers[7],
         },
         log_evidence: Estimate {
-            mean: numbers[7],
-            standard_error: numbers[8],
+            mean: numbers[8],
+            standard_error: numbers[9],
         },
     }
 }

@@ -14,9 +14,8 @@
 //! spreads by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::family::globals::{
-    Featured, Features, LaneRow, MOST_GLOBALS, Rows, WIDTH, spread_all, weighted,
-};
+use crate::family::globals::{Featured, Features, MOST_GLOBALS, spread_all, weighted};
+use crate::family::rows::{LaneRow, Rows, WIDTH};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 

@@ -29,18 +29,29 @@ impl StartOutcome {
     /// This optimum as another one than the best.
     pub(crate) fn beside(&self, best: &Self) -> OtherMode {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
-        let distances = (0..mean.len())
-            .map(|k| (mean[k] - best_mean[k]).abs() / log_sd[k].max(best_log_sd[k]).exp());
-        let (coordinate, distance) = distances
+        let (coordinate, _) = self
+            .apart(best)
             .enumerate()
             .fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
         OtherMode {
-            gap: (mean[coordinate] - best_mean[coordinate]).abs(),
             mean: mean.to_vec(),
             below: best.elbo - self.elbo,
             coordinate,
-            distance,
+            from: best_mean[coordinate],
+            sd: log_sd[coordinate].exp(),
+            from_sd: best_log_sd[coordinate].exp(),
         }
+    }
+
+    /// How far it is from the best one in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two normals,
+    /// `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
+    fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
+        let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
+        (0..mean.len()).map(move |k| {
+            let (s, t) = (log_sd[k].exp(), best_log_sd[k].exp());
+            let squares = s * s + t * t;
+            0.25 * (mean[k] - best_mean[k]).powi(2) / squares + 0.5 * (0.5 * squares / (s * t)).ln()
+        })
     }
 
     /// The variance that equal mass with this spread would add, relative to the best optimum's variances; the largest
@@ -78,12 +89,51 @@ pub struct OtherMode {
     pub mean: Vec<f64>,
     /// The difference of the bounds in nats (about the log of the ratio of the modes' masses).
     pub below: f64,
-    /// The coordinate of the largest difference.
+    /// The coordinate in which the two overlap least.
     pub coordinate: usize,
+    /// Mean of the best optimum there.
+    pub from: f64,
+    /// Its standard deviation there.
+    pub sd: f64,
+    /// That of the best optimum.
+    pub from_sd: f64,
+}
+
+impl OtherMode {
+    /// Its distance from the best one in that coordinate.
+    fn gap(&self) -> f64 {
+        (self.mean[self.coordinate] - self.from).abs()
+    }
+
     /// The difference in units of the larger standard deviation.
-    pub distance: f64,
-    /// That difference.
-    pub gap: f64,
+    pub fn distance(&self) -> f64 {
+        self.gap() / self.sd.max(self.from_sd)
+    }
+
+    /// Whether it differs from the best one by its width rather than its location: one lies within the other.
+    pub fn is_within(&self) -> bool {
+        self.distance() < 1.0
+    }
+
+    /// Whether a component of an approximation with this mean and standard deviation in that coordinate is at this mode.
+    pub(crate) fn has_part(&self, mean: f64, sd: f64) -> bool {
+        match self.is_within() {
+            true => (sd / self.sd).ln().abs() < 0.5 * (self.from_sd / self.sd).ln().abs(),
+            false => (mean - self.mean[self.coordinate]).abs() <= 0.25 * self.gap(),
+        }
+    }
+
+    /// Whether a draw with this value in that coordinate belongs to this mode: within a quarter of the distance from it, or
+    /// for modes within each other, on its side of the geometric mean of their widths.
+    pub(crate) fn has_draw(&self, z: f64) -> bool {
+        let centre = self.mean[self.coordinate];
+        if !self.is_within() {
+            return (z - centre).abs() <= 0.25 * self.gap();
+        }
+        let is_narrow = self.sd < self.from_sd;
+        let middle = if is_narrow { centre } else { self.from };
+        ((z - middle).abs() <= (self.sd * self.from_sd).sqrt()) == is_narrow
+    }
 }
 
 /// Nats below the best optimum at which another one has about 1 % of its mass, and at which it has 1 ‰.
@@ -94,9 +144,13 @@ const LIGHTEST: f64 = 7.0;
 /// half as much.
 const TELLING: f64 = 0.1;
 
-/// The other optima among converged starts that are at least four standard deviations away in some coordinate and carry
-/// at least about 1 % of the best one's mass, or 0.1 % if they are so far out that a standard deviation would be wrong
-/// without them.
+/// Minus the logarithm of the overlap at which two optima count as separate modes: that of equal normals four standard
+/// deviations apart, with a quarter of their density halfway, or of one normal within another that is 110 times as wide.
+const APART: f64 = 2.0;
+
+/// The other optima among converged starts that are [`APART`] from the best one, in location or width, and carry at least
+/// about 1 % of the best one's mass, or 1 ‰ if they are so far out that a standard deviation would be wrong without
+/// them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -111,9 +165,13 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
         if below > LIGHT && outcome.adds_to(&outcomes[best]) * (-below).exp() < TELLING {
             continue;
         }
-        let mode = outcome.beside(&outcomes[best]);
-        if mode.distance > 4.0 && !known {
-            found.push(mode);
+        if outcome.apart(&outcomes[best]).sum::<f64>() > APART && !known {
+            let mode = outcome.beside(&outcomes[best]);
+            // A spike within the best optimum changes a variance by its share of the mass at most.
+            let is_spike = mode.is_within() && mode.sd < mode.from_sd;
+            if !(is_spike && (-below).exp() < TELLING) {
+                found.push(mode);
+            }
         }
     }
     found
@@ -200,8 +258,7 @@ pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
 /// The inverse of [`save_outcomes`].
 pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
     let settled: Vec<bool> = archive.get("settled")?;
-    // Checkpoints of earlier builds have no wide starts, and do not say so.
-    let wide: Vec<bool> = (archive.get("wide")).unwrap_or_else(|_| vec![false; settled.len()]);
+    let wide: Vec<bool> = archive.get("wide")?;
     let elbo = archive.vec_of("elbo", settled.len())?;
     settled
         .into_iter()
@@ -257,6 +314,17 @@ mod tests {
         assert_eq!(scattered(&outcomes, 0).len(), 0);
     }
 
+    /// The corners ±1.2 of a cube are near each other in each of twenty coordinates, and eleven standard deviations apart.
+    #[test]
+    fn corners_of_a_cube_are_modes_apart() {
+        let corner = |side: f64| StartOutcome {
+            omega: [vec![side; 20], vec![0.0; 20]].concat(),
+            ..outcome(0.0, -3.0)
+        };
+        assert_eq!(other_modes(&[corner(-1.2), corner(1.2)], 0).len(), 1);
+        assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
+    }
+
     /// An optimum with half a percent of the mass adds its squared distance to the variance: at five standard
     /// deviations an eighth, at four a twelfth.
     #[test]
@@ -272,5 +340,26 @@ mod tests {
             [1, 1, 1]
         );
         assert_eq!(modes(1e4, 7.1), 0);
+    }
+
+    /// A spike and a slab around it are two modes: parts and draws are of that whose width they have.
+    #[test]
+    fn a_slab_around_a_spike_is_a_mode() {
+        let of_width = |sd: f64, elbo: f64| StartOutcome {
+            omega: [vec![0.0; 5], vec![sd.ln(); 5]].concat(),
+            ..outcome(0.0, elbo)
+        };
+        let found = other_modes(&[of_width(1.0, -3.0), of_width(1000.0, -5.3)], 0);
+        let [slab] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(slab.is_within() && slab.has_part(10.0, 900.0) && !slab.has_part(0.0, 1.1));
+        assert!(slab.has_draw(-700.0) && !slab.has_draw(3.0));
+        let found = other_modes(&[of_width(1.0, -3.0), of_width(1e-6, -3.0)], 0);
+        assert!(found[0].has_draw(1e-5) && !found[0].has_draw(0.1));
+        assert_eq!(
+            other_modes(&[of_width(1.0, -3.0), of_width(1.5, -3.5)], 0),
+            []
+        );
     }
 }

@@ -9,6 +9,7 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Oracle, Stream};
+use crate::records::{Choose, Layout, StreamPosition, Subsampled};
 use crate::reduce::dot;
 
 use super::assessment::{Assessment, Sample, assess};
@@ -23,7 +24,7 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
-use super::subsampled::{Choose, Layout, StreamPosition, Subsampled};
+use super::trial::{Proposal, Trial};
 
 /// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
@@ -483,69 +484,6 @@ fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> 
         state.boost = (state.boost / 2).max(1);
     }
     contradicted
-}
-
-/// The state of an iteration before its step is tried.
-struct Proposal {
-    gradient: Gradient,
-    solution: Solution,
-    /// Squared length of the gradient in the metric.
-    squared: f64,
-    /// The squared noise in it.
-    noise: f64,
-    /// Standard error of the predicted improvement.
-    deviation: f64,
-    /// The predicted improvement minus the part that noise in the gradient causes.
-    promised: f64,
-}
-
-impl Proposal {
-    fn on(&self, record: Record, state: &TrustState) -> Record {
-        let record = record
-            .with("radius", state.radius)
-            .with("predicted", self.solution.predicted)
-            .with("predicted_se", self.deviation)
-            .with("gradient_norm", self.squared.sqrt())
-            .with("gradient_noise", self.noise.sqrt())
-            .with("gradient_draws", state.gradient_draws as f64)
-            .with("products", self.solution.products as f64)
-            .with("hessian_boost", state.boost as f64);
-        match self.gradient.dropped {
-            0 => record,
-            dropped => record.with("dropped_pairs", dropped as f64),
-        }
-    }
-}
-
-/// The outcome of trying it.
-struct Trial {
-    /// The change of the bound, if it was assessed.
-    found: Option<Assessment>,
-    /// Number of draws that Inequalities 11 and 13 require for an assessment.
-    required: Option<f64>,
-    accepted: bool,
-    /// Whether the predicted gain is within the tolerance.
-    near: bool,
-    /// δₖ⁻.
-    small: f64,
-}
-
-impl Trial {
-    fn on(&self, mut record: Record) -> Record {
-        if let Some(found) = &self.found {
-            let bound = match self.accepted {
-                true => found.after,
-                false => found.before,
-            };
-            record = record
-                .with_elbo(bound.mean, Some(bound.standard_error))
-                .with("observed", found.change.mean)
-                .with("observed_se", found.change.standard_error)
-                .with("change_draws", found.draws as f64)
-                .with("required_draws", self.required.unwrap_or(f64::NAN));
-        }
-        record.with("accepted", f64::from(u8::from(self.accepted)))
-    }
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {

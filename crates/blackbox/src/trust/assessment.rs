@@ -5,10 +5,10 @@ use jensen_density::{Lanes, LogDensity};
 use crate::evaluation::log_weights_of;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
+use crate::records::{Choose, Layout, StreamPosition};
 
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::{Quadratic, take_out};
-use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// The assessment of a step on fresh draws.
 #[derive(Clone, Debug)]

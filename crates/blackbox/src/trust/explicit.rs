@@ -21,11 +21,11 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
+use crate::records::{Choose, Layout, StreamPosition};
 use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};
 use super::subproblem::{Solution, secular};
-use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// The blocks, averaged over draws.
 #[derive(Clone, Debug, PartialEq)]

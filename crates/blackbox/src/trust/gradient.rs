@@ -15,11 +15,11 @@ use crate::calls::Calls;
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
+use crate::records::{Choose, Layout, StreamPosition};
 use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::multiply;
-use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;

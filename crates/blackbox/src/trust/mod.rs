@@ -52,6 +52,7 @@ mod algorithm;
 mod assessment;
 mod draws;
 mod explicit;
+mod fitting;
 mod gradient;
 mod paper;
 mod quadratic;
@@ -60,13 +61,12 @@ mod settings;
 mod state;
 mod stopping;
 mod subproblem;
-mod subsampled;
+mod trial;
 
 pub use algorithm::Trust;
 pub use paper::{PaperTrust, PaperTrustSettings, PaperTrustState};
 pub use settings::{RecordTrust, TrustSettings};
 pub use state::TrustState;
-pub use subsampled::{Subsampled, SubsampledWorkspace};
 
 pub(crate) use assessment::{Sample, assess};
 pub(crate) use draws::BLOCK_LANES;

@@ -25,9 +25,9 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::FitError;
-use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle, Stream};
@@ -85,10 +85,6 @@ impl MethodSettings for PaperTrustSettings {
 
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
     }
 }
 

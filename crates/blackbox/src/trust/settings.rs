@@ -20,17 +20,11 @@
 //! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them depends on the
 //! units of the data.
 
-use jensen_density::TwiceDifferentiable;
-use jensen_run::Status;
 use serde::{Deserialize, Serialize};
 
-use crate::error::FitError;
-use crate::family::FamilyKind;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings};
+use crate::engine::MethodSettings;
 
-use super::algorithm::Trust;
 use super::draws::BLOCK_LANES;
-use super::state::TrustState;
 
 use crate::calls::PRODUCT_BATCH;
 
@@ -179,27 +173,6 @@ impl MethodSettings for TrustSettings {
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
-    }
-}
-
-impl Fitting for TrustSettings {
-    type State = TrustState;
-
-    fn begin<'a, D: TwiceDifferentiable>(
-        &self,
-        at: Beginning<'a, D>,
-    ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        Ok(Box::new(Trust::new(
-            at.density, at.family, at.source, *self, at.omega, at.stream,
-        )))
-    }
-
-    fn hands_over(&self, status: &Status, _dim: usize) -> bool {
-        !status.is_converged()
-    }
 }
 
 /// Settings of TrustVI on minibatches of records.
@@ -224,33 +197,6 @@ impl MethodSettings for RecordTrust {
 
     fn batch(&self) -> Option<usize> {
         Some(self.batch)
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
-    }
-}
-
-impl Fitting for RecordTrust {
-    type State = TrustState;
-
-    fn begin<'a, D: TwiceDifferentiable>(
-        &self,
-        at: Beginning<'a, D>,
-    ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        let minibatches = at.prepared()?.minibatches();
-        Ok(Box::new(Trust::on_records(
-            minibatches,
-            at.family,
-            at.source,
-            self.trust,
-            at.omega,
-            at.stream,
-        )))
-    }
-
-    fn share(&self, records: u64) -> (u64, u64) {
-        (self.batch as u64, records)
     }
 }
 

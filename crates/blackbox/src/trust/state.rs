@@ -3,7 +3,7 @@
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::calls::Calls;
-use crate::method::MethodState;
+use crate::engine::MethodState;
 
 use super::explicit::Explicit;
 use super::settings::TrustSettings;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jensen_blackbox::{
-    FamilyChoice, FamilyKind, Fit, NoiseSource, RefineSettings, RefineWhen, Settings, Subject,
-    begins_conditional, fit,
+    FamilyChoice, FamilyKind, Fit, NoiseSource, Policy, RefineSettings, RefineWhen, Settings,
+    Subject, begins_conditional, fit,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_math::simd::Simd;
@@ -238,10 +238,11 @@ fn resuming_and_threads_change_no_bit() {
     let funnel = large(120);
     let settings = Settings {
         family: FamilyChoice::Only(FamilyKind::Conditional),
-        refine: RefineSettings {
+        policy: Policy {
             max_gradients: 40_000,
-            ..RefineSettings::of(RefineWhen::Always)
+            ..Policy::default()
         },
+        refine: RefineSettings::of(RefineWhen::Always),
         ..Settings::default()
     };
     let of = |threads: usize, budget, resume| {

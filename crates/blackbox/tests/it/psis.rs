@@ -89,6 +89,22 @@ fn importance_bounds_tighten_with_the_group() {
     );
 }
 
+/// Log weights that differ by thousands of nats: products of eight factors of the fit leave the range of numbers.
+#[test]
+fn weights_beyond_the_range_of_numbers_have_a_heavy_tail() {
+    for size in [1.0, 100.0, 300.0, 1e3, 1e5, 1e9] {
+        let normal = |i: usize| jensen_math::special::inv_phi((i as f64 + 0.5) / 1000.0);
+        let log_weights: Vec<f64> = (0..1000).map(|i| size * normal(i)).collect();
+        let found = psis(&log_weights, 1.0);
+        assert!(
+            !found.khat.is_nan() && (size == 1.0 || found.khat > 1.0),
+            "{size}: {}",
+            found.khat
+        );
+        assert!(found.log_weights.iter().all(|w| !w.is_nan()));
+    }
+}
+
 #[test]
 fn resampling_follows_the_weights_and_extends() {
     let weights: Vec<f64> = [0.5f64, 0.0, 0.3, 0.2].map(f64::ln).into();

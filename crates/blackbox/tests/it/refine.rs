@@ -4,8 +4,8 @@ use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
 use jensen_blackbox::{
-    Approximation, Estimate, FamilyKind, NoiseSource, Refine, RefineSettings, Refined, Space,
-    Summary,
+    Approximation, Estimate, FamilyKind, NoiseSource, Policy, Refine, RefineSettings, Refined,
+    Space, Summary,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, Scale};
 use jensen_math::simd::Simd;
@@ -123,11 +123,13 @@ fn controlled_of(
 ) -> Run {
     let source = NoiseSource::new(seed, Simd::detect());
     // Enough for funnels.
-    let settings = RefineSettings {
+    let policy = Policy {
         max_gradients: LIMIT,
-        ..RefineSettings::default()
+        ..Policy::default()
     };
-    let mut refine = Refine::new(density, approximation, source, settings).of_scales(scales);
+    let mut refine = Refine::new(density, approximation, source, RefineSettings::default())
+        .under(policy)
+        .of_scales(scales);
     let clock = ticking(0.001);
     let mut records: Vec<Record> = Vec::new();
     let mut checkpoints: Vec<Vec<u8>> = Vec::new();
@@ -391,12 +393,14 @@ fn a_tail_mode_that_cannot_be_explored_is_reported() {
     let effects = effects();
     let (approximation, scales) = beside_a_tail_mode();
     let effective = (1..40).any(|k| {
-        let settings = RefineSettings {
+        let policy = Policy {
             max_gradients: 1000 * k,
-            ..RefineSettings::default()
+            ..Policy::default()
         };
         let source = NoiseSource::new(4, Simd::detect());
-        let mut refine = Refine::new(&effects, &approximation, source, settings).of_scales(&scales);
+        let mut refine = Refine::new(&effects, &approximation, source, RefineSettings::default())
+            .under(policy)
+            .of_scales(&scales);
         let clock = ticking(0.001);
         let mut records: Vec<Record> = Vec::new();
         let mut control = Control::new(Budget::iterations(10_000), &clock, &mut records);

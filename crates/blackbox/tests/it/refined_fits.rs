@@ -140,6 +140,14 @@ fn what_no_family_fits_is_trusted_by_its_refined_draws() {
     let (z, kl) = (refined.log_evidence, refined.divergence(elbo));
     assert!(z.mean.abs() < 4.0 * z.standard_error, "{z:?}");
     assert!(kl.mean > 0.3 && (kl.mean + elbo.mean).abs() < 4.0 * kl.standard_error);
+    // Draws of half of the mass have half of the evidence, and no evidence is below a bound.
+    let mut half = fit.clone();
+    half.refined.as_mut().unwrap().log_evidence.mean = elbo.mean - 2.0_f64.ln();
+    let reasons = half.warnings();
+    assert!(
+        !half.trusted() && reasons[0].contains("below the ELBO"),
+        "{reasons:?}"
+    );
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The settings of minibatches, and their conversion to a method.
 
-use jensen_blackbox::records::{
-    Judge, MinibatchSettings, RecordEstimator, SmisoSettings, VarianceSettings,
-};
+use jensen_blackbox::minibatches::{Judge, MinibatchSettings, SmisoSettings};
+use jensen_blackbox::records::{RecordEstimator, VarianceSettings};
 use jensen_blackbox::{FamilyChoice, Method, RecordTrust, TrustSettings};
 use jensen_density::RecordDensity;
 

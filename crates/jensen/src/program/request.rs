@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use jensen_blackbox::{
     AdviSettings, AdviStop, AutoSettings, BbviSettings, Estimator, FamilyChoice, FamilyKind,
-    HfsgviSettings, Init, Method, Optimiser, PaperTrustSettings, RefineSettings, RefineWhen, Rule,
-    SaaSettings, Schedule, Settings, StartSettings, TrustSettings,
+    HfsgviSettings, Init, Method, Optimiser, PaperTrustSettings, Policy, RefineSettings,
+    RefineWhen, Rule, SaaSettings, Schedule, Settings, StartSettings, TrustSettings,
 };
 use jensen_math::simd::Simd;
 use jensen_run::Budget;
@@ -211,6 +211,24 @@ pub struct FitRequest {
     )]
     pub init: Option<String>,
 
+    /// Largest error of a mean in posterior standard deviations, for a fit to be trusted [default: 0.1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SDS", value_parser = words::positive, help_heading = "Accuracy"))]
+    pub mean_error: Option<f64>,
+    /// Largest relative error of a standard deviation, for a fit to be trusted; a standard deviation with a larger Monte-Carlo
+    /// error is `null` [default: 0.08]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::positive, help_heading = "Accuracy"))]
+    pub sd_error: Option<f64>,
+    /// Probability that a single test rejects a correct fit or prolongs it [default: 0.05]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Accuracy"))]
+    pub failure_probability: Option<f64>,
+    /// Effective draws of each quantity in a refined fit [default: 512]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = words::positive, help_heading = "Accuracy"))]
+    pub effective_draws: Option<f64>,
+
+    /// Gradients of a refinement in up to 100 dimensions, fewer in inverse proportion beyond; if the density is cheap, up to
+    /// five times as many [default: 2000000]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget"))]
+    pub max_gradients: Option<u64>,
     /// Largest number of iterations; a shorter run is a prefix of a longer one [default: 100000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget"))]
     pub max_iters: Option<u64>,
@@ -280,6 +298,22 @@ impl FitRequest {
         }
     }
 
+    /// The required accuracy of the reported numbers.
+    fn policy(&self) -> Result<Policy, Error> {
+        let usual = Policy::default();
+        let policy = Policy {
+            mean_error: self.mean_error.unwrap_or(usual.mean_error),
+            sd_error: self.sd_error.unwrap_or(usual.sd_error),
+            failure_probability: self
+                .failure_probability
+                .unwrap_or(usual.failure_probability),
+            effective_draws: self.effective_draws.unwrap_or(usual.effective_draws),
+            max_gradients: self.max_gradients.unwrap_or(usual.max_gradients),
+        };
+        policy.validate().map_err(Error::Setting)?;
+        Ok(policy)
+    }
+
     /// The method, family and refinement, starting at `init`.
     ///
     /// # Errors
@@ -314,6 +348,7 @@ impl FitRequest {
             MethodName::Hfsgvi => Method::Hfsgvi(self.hfsgvi()),
             MethodName::Bbvi | MethodName::Smiso => Method::Bbvi(self.bbvi()),
         };
+        let policy = self.policy()?;
         let family = match self.family.as_deref() {
             None | Some("auto") if self.covariance()? != Covariance::Family => {
                 FamilyChoice::Only(FamilyKind::MeanField)
@@ -330,6 +365,8 @@ impl FitRequest {
                 init,
                 ..StartSettings::default()
             },
+            policy,
+            evaluation_draws: policy.evaluation_draws(),
             refine: RefineSettings::of(match self.refine {
                 None | Some(RefineName::Auto) => RefineWhen::Auto,
                 Some(RefineName::None) => RefineWhen::Never,
@@ -423,6 +460,7 @@ impl FitRequest {
             ("--max-iters", self.max_iters),
             ("--memory-limit", self.memory_limit),
             ("--draws", self.draws),
+            ("--max-gradients", self.max_gradients),
         ] {
             if count == Some(0) {
                 return refuse(flag, "0".to_owned(), "at least 1");

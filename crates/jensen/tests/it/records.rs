@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use jensen::blackbox::records::{MinibatchSettings, RecordEstimator};
+use jensen::blackbox::minibatches::MinibatchSettings;
+use jensen::blackbox::records::RecordEstimator;
 use jensen::blackbox::{FamilyChoice, FamilyKind};
 use jensen::data::{DataSet, Value};
 use jensen::density::{AllRecords, Lanes, LanesMut, RecordDensity, TwiceDifferentiable};

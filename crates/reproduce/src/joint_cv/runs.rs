@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jensen::blackbox::family::MeanField;
-use jensen::blackbox::records::{
-    Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
-    SmisoSettings, SmisoState,
+use jensen::blackbox::minibatches::{
+    Minibatch, MinibatchSettings, MinibatchState, Smiso, SmisoSettings, SmisoState,
 };
+use jensen::blackbox::records::{RecordError, RecordEstimator};
 use jensen::blackbox::{
     Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Rule, Schedule, Stream,
 };

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use jensen::blackbox::Family;
 use jensen::blackbox::family::MeanField;
-use jensen::blackbox::records::{
-    Batches, GradientRequest, Gradients, Minibatch, RecordEstimator, Smiso,
-};
+use jensen::blackbox::minibatches::{Minibatch, Smiso};
+use jensen::blackbox::records::{Batches, GradientRequest, Gradients, RecordEstimator};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::run::Algorithm;
 

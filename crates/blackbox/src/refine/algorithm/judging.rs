@@ -6,18 +6,14 @@ use rayon::prelude::*;
 
 use super::Refine;
 use crate::oracle::Estimate;
+use crate::policy::Policy;
 use crate::reduce::mean_se;
+use crate::refine::beyond::{Unanswered, unanswered};
 use crate::refine::kernel::Stride;
 use crate::refine::leaps;
-use crate::refine::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
+use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
-use crate::refine::tail_probes::{CHAINS, tail_modes};
-
-/// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is extended
-/// once, if the budget allows. For a stochastic volatility series of length 1000, 700 effective draws left the sd of
-/// the level, which has the tails of a persistence near 1, at 0.201 with one seed of the chains and at 0.224 with
-/// another.
-const VAGUE: f64 = 0.04;
+use crate::refine::tail_probes::tail_modes;
 
 /// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
 /// enough, of draws that are trusted.
@@ -37,13 +33,8 @@ impl<D: LogDensity> Refine<'_, D> {
         let both = (state.kept > 0).then(|| state.recording.clone());
         state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
-        let quantities = quantities(self.target.dim());
-        let before = state
-            .stationary_phases
-            .last()
-            .expect("a stationary phase was begun")
-            .mixing;
-        let went_on = before.is_good_of(quantities);
+        // A stationary phase that goes on has been weighed before.
+        let went_on = !state.mixing().rhat.is_nan();
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.recording, both);
@@ -72,17 +63,26 @@ impl<D: LogDensity> Refine<'_, D> {
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            let vague = !went_on && self.vagueness(state) > VAGUE;
-            if vague && affordable >= stationary_phase.transitions {
-                self.go_on(state);
-                return None;
+            // Before gradients are spent on smaller errors, because the draws may miss a part of the posterior.
+            let mut elsewhere = self.probe_tails(state);
+            if !elsewhere.is_empty() {
+                reasons.push(TAIL_MODE.to_owned());
             }
-            let tail_modes = self.probe_tails(state);
-            if tail_modes.is_empty() {
-                return Some(have_mixed(stationary_phase.mixing));
+            if let Some(Unanswered { share, points }) = self.look_beyond(state) {
+                elsewhere.push(points);
+                reasons.push(format!(
+                    "the draws lack at least {share:.1} times their own variance or mass: a slab, a long tail, a spike or another mode"
+                ));
             }
-            self.join(state, &tail_modes);
-            reasons.push(TAIL_MODE.to_owned());
+            if elsewhere.is_empty() {
+                let is_affordable = affordable >= stationary_phase.transitions;
+                if !went_on && is_affordable && self.vagueness(state) > self.policy.vague() {
+                    self.go_on(state);
+                    return None;
+                }
+                return Some(have_mixed(stationary_phase.mixing, &self.policy));
+            }
+            self.join(state, &elsewhere);
         }
         if 2 * affordable < stationary_phase.transitions {
             let reason = reasons.join("; ");
@@ -97,11 +97,15 @@ impl<D: LogDensity> Refine<'_, D> {
         self.choose_circles(state, state.log_size.exp());
         let length = self.choose_length(&state.recording.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
-        state.distances = leaps::shown(&state.recording.x, self.target.dim(), lanes);
         if mixed {
-            // What was drawn before separated tail modes were seen is no posterior.
+            // What was drawn without the chains that have joined is no posterior.
             state.recording = Recording::default();
         }
+        let shown = match mixed {
+            true => &state.particles.x,
+            false => &state.recording.x,
+        };
+        state.distances = leaps::shown(shown, self.target.dim(), lanes);
         self.begin_stationary_phase(state, affordable.min(2 * stationary_phase.transitions));
         None
     }
@@ -125,19 +129,39 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Adds the chains of a separated tail mode to a population, in place of some of its chains.
-    fn join(&mut self, state: &mut RefineState, tail_modes: &[Vec<f64>]) {
+    /// Mass that the draws of the finished stationary phase lack. Densities without known cost are not evaluated that far out.
+    fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
+        self.target.work()?;
+        let posterior = (self.target.density(), &self.target.map);
+        let (x, lanes) = (&state.recording.x[..], state.particles.lanes());
+        unanswered(
+            posterior,
+            state.evidence().mean,
+            (x, lanes, state.mixing().ess),
+            (self.source, &self.policy),
+        )
+    }
+
+    /// Lets chains from other points (sets of `dim × count`) join one population after another, replacing half of its own:
+    /// populations with few and with many of them agree once chains have moved between these points and the others.
+    fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
             chains,
         } = self.ensemble();
-        let lanes = state.particles.lanes();
+        let half = chains.div_ceil(2);
+        let slot = |k: usize| k / half * chains + k % half;
+        let (dim, lanes) = (self.target.dim(), state.particles.lanes());
         let mut x = std::mem::take(&mut state.particles.x);
-        for (p, tail_mode) in tail_modes.iter().enumerate().take(populations) {
-            for (row, particles) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
-                let own = row[p * chains..(p + 1) * chains].iter_mut();
-                own.zip(particles).for_each(|(x, particle)| *x = *particle);
+        let mut joined = 0;
+        for points in elsewhere {
+            let count = points.len() / dim;
+            for (row, points) in x.chunks_mut(lanes).zip(points.chunks(count)) {
+                for (k, point) in (joined..populations * half).zip(points) {
+                    row[slot(k)] = *point;
+                }
             }
+            joined += count;
         }
         state.particles = self.target.at(x);
     }
@@ -170,13 +194,11 @@ impl<D: LogDensity> Refine<'_, D> {
         let points: Vec<Vec<f64>> = particle_sets
             .map(|x| self.target.map.draws(x, lanes))
             .collect();
-        let error = |global: &usize| {
-            let rows = points
-                .iter()
-                .map(|z| &z[global * lanes..(global + 1) * lanes]);
+        let error = |i: &usize| {
+            let rows = points.iter().map(|z| &z[i * lanes..(i + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
             let (mean, _) = mean_se(&draws);
-            let scale = self.scales.get(*global).copied().unwrap_or_default();
+            let scale = self.scales.get(*i).copied().unwrap_or_default();
             let values: Vec<f64> = draws.iter().map(|z| scale.beside(*z, mean)).collect();
             self.ensemble().error_of_spread(&values)
         };
@@ -194,7 +216,7 @@ impl<D: LogDensity> Refine<'_, D> {
             .expect("a stationary phase was begun");
         stationary_phase.mixing = mixing;
         stationary_phase.log_evidence = evidence;
-        state.reasons()
+        state.reasons(&self.policy)
     }
 }
 
@@ -212,12 +234,13 @@ pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
 }
 
 /// Ends a refinement whose draws have mixed.
-fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
+fn have_mixed(Mixing { rhat, ess, .. }: Mixing, policy: &Policy) -> Status {
     Status::Converged {
         evidence: Evidence {
             rule: format!(
                 "refined draws have mixed: nested R̂ {rhat:.3} (limit {RHAT_LIMIT}), at least {ess:.0} effective draws per \
-                 coordinate (limit {ESS_LIMIT})"
+                 coordinate (limit {})",
+                policy.effective_draws
             ),
             remaining: None,
             standard_error: None,
@@ -226,8 +249,8 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
 }
 
 /// Whether twice as many draws would suffice.
-pub(super) fn nearly(mixing: &Mixing) -> bool {
-    mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * ESS_LIMIT
+pub(super) fn nearly(mixing: &Mixing, policy: &Policy) -> bool {
+    mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * policy.effective_draws
 }
 
 /// The worst mixing of the coordinates, their squares and the log density.
@@ -260,15 +283,13 @@ impl RefineState {
 
     /// The log evidence of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
-        self.stationary_phases
-            .last()
-            .map_or(Estimate::UNKNOWN, |stationary_phase| {
-                stationary_phase.log_evidence
-            })
+        let mut phases = self.stationary_phases.iter().rev();
+        let judged = phases.find(|stationary_phase| !stationary_phase.mixing.rhat.is_nan());
+        judged.map_or(Estimate::UNKNOWN, |judged| judged.log_evidence)
     }
 
     /// The reasons against the draws; empty if they have mixed.
-    pub(super) fn reasons(&self) -> Vec<String> {
+    pub(super) fn reasons(&self, policy: &Policy) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];
         }
@@ -283,13 +304,14 @@ impl RefineState {
                 mixing.rhat
             ));
         }
-        if mixing.ess < ESS_LIMIT {
+        if mixing.ess < policy.effective_draws {
             reasons.push(format!(
-                "the smallest effective sample size is {:.0}, below {ESS_LIMIT}",
-                mixing.ess
+                "the smallest effective sample size is {:.0}, below {}",
+                mixing.ess, policy.effective_draws
             ));
         }
-        let limit = drift_limit(quantities(self.particles.x.len() / self.particles.lanes()));
+        let limit =
+            policy.confidence_of(quantities(self.particles.x.len() / self.particles.lanes()));
         if mixing.drift > limit {
             reasons.push(format!(
                 "a quantity still drifts, by {:.1} standard errors (limit {limit:.1})",

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::{
-    Judge, Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
-    SmisoSettings, VarianceSettings,
+use jensen_blackbox::minibatches::{
+    Judge, Minibatch, MinibatchSettings, MinibatchState, Smiso, SmisoSettings,
 };
+use jensen_blackbox::records::{RecordError, RecordEstimator, VarianceSettings};
 use jensen_blackbox::{
     Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Schedule,
 };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::{MinibatchSettings, RecordEstimator};
+use jensen_blackbox::minibatches::MinibatchSettings;
+use jensen_blackbox::records::RecordEstimator;
 use jensen_blackbox::{Family, NoiseSource, Saa, SaaSettings};
 use jensen_density::{AllRecords, Lanes, LanesMut, RecordDensity};
 use jensen_glm::{CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, StandardNormal};

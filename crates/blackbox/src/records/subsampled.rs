@@ -44,8 +44,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// It is a density only for [`Trust`](super::Trust), which announces the minibatches: see
-/// [`Trust::on_records`](super::Trust::on_records).
+/// It is a density to TrustVI alone, which names the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,

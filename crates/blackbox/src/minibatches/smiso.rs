@@ -8,12 +8,11 @@ use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
-use super::batches::Batches;
-use super::{GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
-use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::Family;
+use crate::records::{Batches, GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::reduce::{axpy, dot};
 
 /// Settings of [`Smiso`].
@@ -49,10 +48,6 @@ impl MethodSettings for SmisoSettings {
 
     fn batch(&self) -> Option<usize> {
         Some(self.batch)
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
     }
 }
 

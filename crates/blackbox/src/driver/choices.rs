@@ -1,0 +1,263 @@
+//! Which family comes next, and why.
+
+use jensen_density::{LogDensity, TwiceDifferentiable};
+use jensen_run::{Algorithm, Clock, Interrupt, Status};
+
+use super::stage::{Engaged, Stage};
+use super::{Driver, DriverState, FamilyResult};
+use crate::calls::Calls;
+use crate::evaluation::preview;
+use crate::family::{Conditional, FamilyKind, Space, Sparse};
+use crate::method::Method;
+use crate::oracle::Oracle;
+use crate::settings::{FamilyChoice, Settings};
+use crate::starts::{StartOutcome, modes_of};
+use crate::symmetry::Labellings;
+
+/// Largest dimension at which the richer family is full-rank.
+const FULL_RANK_LIMIT: usize = 400;
+
+/// Smallest dimension at which it is the one of sparse precision.
+const SPARSE_FROM: usize = 100;
+
+/// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
+/// Below this dimension, several starts cost seconds at most and find modes that a single start misses.
+pub const CONDITIONAL_FROM: usize = 500;
+
+/// Largest number of entries of the sparse factor per coordinate.
+const CONDITIONAL_FILL: usize = 32;
+
+/// Sparse is used if it has at most this share of the parameters of a full covariance.
+const SPARSE_PART: usize = 4;
+
+/// Largest number of entries of the factor.
+const SPARSE_NONZEROS: usize = 1 << 21;
+
+/// Factors of the richer family beyond that.
+const FACTORS: usize = 8;
+
+/// Components of the mixture if there are several modes, and the largest dimension at which it is tried.
+const COMPONENTS: usize = 8;
+const MIXTURE_LIMIT: usize = 64;
+
+/// The k̂ and the nats from the posterior, where the starts ended, beyond which the first family is left at once: without a mean
+/// of its weights, and with less than 1/e of its draws effective.
+const ABANDON_KHAT: f64 = 1.0;
+const FAR: f64 = 1.0;
+
+/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement: within 3 for
+/// a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if it does not suit.
+const NEAR: f64 = 5.0;
+
+impl<D: TwiceDifferentiable> Driver<'_, D> {
+    pub(super) fn first_kind(&self) -> FamilyKind {
+        match self.settings.family {
+            FamilyChoice::Auto => FamilyKind::MeanField,
+            FamilyChoice::Only(kind) => {
+                let family = kind.build(Space::of(self.density));
+                family.begins_at().unwrap_or(kind)
+            }
+        }
+    }
+
+    /// The first family of the run.
+    pub(super) fn opening_kind(&self) -> FamilyKind {
+        match self.conditional {
+            true => FamilyKind::Conditional,
+            false => self.first_kind(),
+        }
+    }
+
+    /// The richer family for the policy. There is none for one coordinate, and none for minibatches if a full
+    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
+    /// as long.
+    pub(super) fn richer(&self) -> Option<FamilyKind> {
+        match self.density.dim() {
+            0 | 1 => None,
+            // The precision of the best Gaussian has the density's pattern, so a sparse one loses nothing against full rank and
+            // has far fewer parameters to determine from draws.
+            _ if self.is_sparse() => Some(FamilyKind::Sparse),
+            // With an unknown or dense pattern, only full rank contains the best Gaussian.
+            2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
+            _ if self.records.is_some() => None,
+            // Beyond, d²/2 parameters are too many for the draws of a step; a few factors catch the widest directions.
+            _ => Some(FamilyKind::LowRank { rank: FACTORS }),
+        }
+    }
+
+    /// Whether the conditionally structured Gaussian comes before the richer family.
+    pub(super) fn bends(&self) -> bool {
+        self.settings.is_policy()
+            && self.records.is_none()
+            && self.density.dim() >= SPARSE_FROM
+            && has_few_globals(self.density)
+    }
+
+    /// The family after the first.
+    pub(super) fn second(&self) -> Option<FamilyKind> {
+        match self.bends() {
+            true => Some(FamilyKind::Conditional),
+            false => self.richer(),
+        }
+    }
+
+    /// Whether to try the richer family after a conditionally structured Gaussian that fails its checks. It does so if
+    /// that found no mode, if that is too far from the posterior to start a refinement, or if no refinement follows.
+    pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
+        let converged = result.status.as_ref().is_some_and(Status::is_converged);
+        // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
+        // they need a family that fits.
+        let near = converged && result.evaluation.divergence() <= NEAR;
+        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
+    }
+
+    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
+    pub(super) fn is_sparse(&self) -> bool {
+        let dim = self.density.dim();
+        if dim < SPARSE_FROM || self.records.is_some() {
+            return false;
+        }
+        let most = SPARSE_NONZEROS.min(dim * (dim + 1) / 2 / SPARSE_PART);
+        Sparse::nonzeros(&Space::of(self.density), most).is_some()
+    }
+
+    /// The richer family to fit at once, if the first one is too far from the posterior at the optimum that the starts
+    /// found. A search for that optimum to 0.01 nats would take most of the time of the fit.
+    pub(super) fn skips_to(
+        &self,
+        kind: FamilyKind,
+        omega: &[f64],
+        calls: &mut Calls,
+    ) -> Option<FamilyKind> {
+        if !self.settings.is_policy() || self.records.is_some() {
+            return None;
+        }
+        // A few factors may be worse than the mean field's own optimum.
+        let second = self
+            .second()
+            .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
+        self.is_far_off(kind, omega, calls).then_some(second)
+    }
+
+    /// Whether a member of a family is too far from the posterior to be useful.
+    pub(super) fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
+        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
+        let draws = self.settings.policy.preview_draws();
+        let look = preview(&mut oracle, omega, self.source, draws);
+        *calls += oracle.take_calls();
+        // Either alone may be an accident of few draws: a heavy tail of the weights without mass in it, or a bound that is low
+        // because the scales are still wrong.
+        look.khat > ABANDON_KHAT && look.divergence() > FAR
+    }
+
+    /// The member of a family that corresponds to the result of a full-rank Gaussian and to the other modes that the
+    /// starts found.
+    pub(super) fn upon(
+        &self,
+        kind: FamilyKind,
+        starts: &[StartOutcome],
+        gaussian: &[f64],
+    ) -> Vec<f64> {
+        let family = kind.build(Space::of(self.density));
+        let upon = family.upon(gaussian, &self.other_modes(starts));
+        upon.expect("a family that begins at a Gaussian stands upon it")
+    }
+
+    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
+    pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let modes = modes_of(starts);
+        let variables = &self.settings.variables;
+        let labellings = Labellings::of(self.density, self.source, starts, &modes, variables);
+        let distinct = modes.iter().zip(&labellings.relabelled);
+        let found = distinct.filter(|(_, relabelled)| !**relabelled);
+        found
+            .filter_map(|(mode, _)| starts.iter().find(|start| start.is_at(mode)))
+            .map(|start| {
+                let (mean, log_sd) = start.omega.split_at(mean_len(start));
+                (mean.to_vec(), log_sd.to_vec())
+            })
+            .collect()
+    }
+
+    /// The mixture that takes over if the starts found modes that the fit does not cover.
+    pub(super) fn of_several_modes(
+        &self,
+        state: &mut DriverState,
+    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
+        let kind = FamilyKind::Mixture {
+            components: COMPONENTS,
+        };
+        let policy = self.settings.is_policy() && self.records.is_none();
+        let tried = state.results.iter().any(|result| result.kind == kind);
+        if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
+            return None;
+        }
+        if self.other_modes(&state.starts).is_empty() {
+            return None;
+        }
+        let last = state.results.last()?;
+        let gaussian = match last.kind {
+            FamilyKind::FullRank => last.omega.clone(),
+            poorer => {
+                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
+                state.calls += calls;
+                omega
+            }
+        };
+        let omega = self.upon(kind, &state.starts, &gaussian);
+        Some((kind, self.first_method(kind), omega))
+    }
+}
+
+/// Whether the policy begins with the conditionally structured Gaussian and without starts. It does so if there are
+/// many coordinates and most of them interact with few others except a few global parameters. A mean-field fit is
+/// uninformative for such models, and its starts take longest.
+pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
+    settings.is_policy()
+        && settings.start.starts.is_none()
+        && density.dim() >= CONDITIONAL_FROM
+        && has_few_globals(density)
+}
+
+/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode, or falls
+/// back to a mean field. `None` if it `stopped` before the end of the search.
+pub fn finds_conditional<D: TwiceDifferentiable>(
+    density: &D,
+    settings: &Settings,
+    clock: &dyn Clock,
+    stopped: &dyn Fn() -> bool,
+) -> Option<bool> {
+    if !begins_conditional(density, settings) {
+        return Some(false);
+    }
+    let interrupt = Interrupt::new(None, clock);
+    let mut driver = Driver::new(density, None, settings.clone(), &interrupt);
+    let Ok(DriverState { mut stage, .. }) = driver.init() else {
+        return Some(false);
+    };
+    let (Some((_, _, Engaged::Method(engine))), Stage::Method { state, .. }) =
+        (&mut driver.engaged, &mut stage)
+    else {
+        return Some(false);
+    };
+    for iteration in 0.. {
+        if stopped() {
+            break;
+        }
+        if let Some(status) = engine.step(state.as_mut(), iteration).status {
+            return Some(status.is_converged());
+        }
+    }
+    None
+}
+
+/// Whether a density has global parameters, and local parameters that interact with few others.
+fn has_few_globals(density: &impl LogDensity) -> bool {
+    let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
+    Conditional::suits(&Space::of(density), most)
+}
+
+/// Coordinates of a start's mean.
+fn mean_len(start: &StartOutcome) -> usize {
+    start.omega.len() / 2
+}

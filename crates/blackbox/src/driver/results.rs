@@ -1,0 +1,162 @@
+//! How a family that has been fitted is judged, and which one is reported.
+
+use jensen_density::{LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_run::Status;
+
+use super::Driver;
+use crate::approximation::Approximation;
+use crate::calls::Calls;
+use crate::certificate::certify;
+use crate::evaluation::{Evaluation, Successor, evaluate_until};
+use crate::family::{FamilyKind, Space};
+use crate::method::Method;
+use crate::oracle::{Estimate, Oracle};
+use crate::policy::Policy;
+use crate::refine::{Unreached, beyond};
+use crate::settings::Settings;
+use crate::tail_decay::flat_coordinate;
+
+/// Initial limit on evaluations of one record for the final bound.
+const EVALUATIONS: usize = 20_000_000;
+
+/// Draws of the final bound, at the least.
+const LEAST_DRAWS: usize = 64;
+
+/// One family's end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FamilyResult {
+    /// The family.
+    pub kind: FamilyKind,
+    /// Its parameters.
+    pub omega: Vec<f64>,
+    /// The status at the end of its optimisation; `None` if the run was stopped in between.
+    pub status: Option<Status>,
+    /// Its evaluation on fresh draws.
+    pub evaluation: Evaluation,
+    /// The gain of a second-order polish, for stochastic methods.
+    pub polish: Option<Estimate>,
+    /// Number of coordinates.
+    pub dim: usize,
+    /// A coordinate along which the density does not decrease, as in an improper posterior.
+    pub flat: Option<usize>,
+    /// Variance or mass beyond the reach of the draws, in coordinates standardised by the approximation, if it is more than
+    /// the policy allows.
+    pub beyond: Option<Unreached>,
+}
+
+impl<D: TwiceDifferentiable> Driver<'_, D> {
+    /// Evaluates the parameters of a family whose optimisation ended with a status at an iteration. Adds the
+    /// evaluations to `calls`.
+    pub(super) fn result(
+        &self,
+        kind: FamilyKind,
+        omega: Vec<f64>,
+        ended: Option<(Method, Status, u64)>,
+        successor: Successor,
+        calls: &mut Calls,
+    ) -> FamilyResult {
+        let family = kind.build(Space::of(self.density));
+        let mut polish = None;
+        let status = ended.map(|(method, status, at)| {
+            let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
+            else {
+                return status;
+            };
+            let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
+            *calls += certificate.calls;
+            let found = certificate.improvement;
+            polish = Some(found);
+            if certificate.within(tolerance) {
+                let mut evidence = evidence.clone();
+                evidence.remaining = Some(found.mean);
+                evidence.standard_error = Some(found.standard_error);
+                Status::Converged { evidence }
+            } else {
+                Status::Stalled {
+                    at,
+                    reason: format!(
+                        "{}, but a second-order polish finds {:.2} ± {:.2} nats more",
+                        evidence.rule, found.mean, found.standard_error
+                    ),
+                }
+            }
+        });
+        let flat = match self.records {
+            // What is not to be trusted anyway needs no look far away.
+            _ if self.interrupt.is_late() => None,
+            None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
+            Some(records) => {
+                let (seen, all) = records.scouted();
+                let spread = (all as f64 / seen as f64).sqrt();
+                flat_coordinate(records.scout(), &*family, &omega, self.source, spread)
+            }
+        };
+        let mut oracle = Oracle::new(self.density, family);
+        let draws = evaluation_draws(self.density, &self.settings);
+        let evaluation = evaluate_until(
+            &mut oracle,
+            &omega,
+            self.source,
+            draws,
+            (&self.settings.scales[..], &self.settings.policy),
+            successor,
+            Some(self.interrupt),
+        );
+        *calls += oracle.take_calls();
+        // What its weights speak against is refined anyway, and of records one by one a look costs as much as a fit.
+        let policy = &self.settings.policy;
+        let looks =
+            evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
+        let beyond = looks.then(|| {
+            let space = Space::of(self.density);
+            let approximation = Approximation::new(kind, space, omega.clone())
+                .expect("a fitted family has all its parameters");
+            let log_z = evaluation.importance_bound.mean;
+            beyond(self.density, &approximation, log_z, (self.source, policy))
+        });
+        FamilyResult {
+            beyond: beyond.flatten(),
+            kind,
+            omega,
+            status,
+            evaluation,
+            polish,
+            dim: self.density.dim(),
+            flat,
+        }
+    }
+}
+
+/// The result to report: first a converged one whose draws can be used, then the one with the highest bound.
+pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
+    let rank = |r: &FamilyResult| {
+        let converged = r.status.as_ref().is_some_and(Status::is_converged);
+        let modes = match r.kind {
+            FamilyKind::Mixture { .. } => policy.of_a_mode(),
+            _ => 0.0,
+        };
+        (
+            converged && r.evaluation.is_good(policy),
+            r.evaluation.elbo.mean + modes,
+        )
+    };
+    let mut best = 0;
+    for i in 1..results.len() {
+        let ((good, elbo), (best_good, best_elbo)) = (rank(&results[i]), rank(&results[best]));
+        if (good && !best_good) || (good == best_good && elbo > best_elbo) {
+            best = i;
+        }
+    }
+    best
+}
+
+/// Draws of the final bound: those of the settings, or fewer for minibatch methods with many records.
+pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
+    let wanted = settings.evaluation_draws;
+    match settings.method.batch().and(density.records()) {
+        Some(records) => (EVALUATIONS / records.records().max(1))
+            .max(LEAST_DRAWS)
+            .min(wanted),
+        None => wanted,
+    }
+}

@@ -1,0 +1,57 @@
+//! Where a run is, and what works there.
+
+use jensen_run::Algorithm;
+
+use super::results::FamilyResult;
+use crate::calls::Calls;
+use crate::engine::{Engine, StoredState};
+use crate::family::FamilyKind;
+use crate::starts::{StartOutcome, StartsState};
+
+/// The algorithm of a stage.
+pub(super) enum Engaged<'a> {
+    Starts(Box<dyn Algorithm<State = StartsState, Output = Vec<StartOutcome>> + 'a>),
+    Method(Box<dyn Engine + 'a>),
+}
+
+/// The stage of a run.
+pub(super) enum Stage {
+    Starts(StartsState),
+    Method {
+        name: &'static str,
+        state: Box<dyn StoredState>,
+    },
+    Done,
+}
+
+impl Stage {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Starts(_) => "starts",
+            Self::Method { name, .. } => name,
+            Self::Done => "done",
+        }
+    }
+}
+
+/// State of a [`Driver`].
+pub struct DriverState {
+    pub(super) stage: Stage,
+    /// Iterations before the stage.
+    pub(super) before: u64,
+    /// Evaluations before the stage.
+    pub(super) calls_before: Calls,
+    /// Evaluations so far.
+    pub(super) calls: Calls,
+    /// Family of the stage.
+    pub(super) kind: FamilyKind,
+    pub(super) starts: Vec<StartOutcome>,
+    pub(super) results: Vec<FamilyResult>,
+}
+
+impl DriverState {
+    /// Evaluations so far.
+    pub(crate) fn calls(&self) -> Calls {
+        self.calls
+    }
+}

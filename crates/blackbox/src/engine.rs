@@ -1,0 +1,157 @@
+//! What a method is: its settings, its state, and the algorithm that they make.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{Algorithm, Archive, Snapshot, Status, Step};
+
+use crate::calls::Calls;
+use crate::error::FitError;
+use crate::family::{Family, Smoothness};
+use crate::noise::NoiseSource;
+use crate::records::Prepared;
+
+/// The input of a method.
+pub struct Beginning<'a, D: TwiceDifferentiable> {
+    /// The density of all data.
+    pub density: &'a D,
+    /// Its records, prepared for the fit, if the method [requests](MethodSettings::batch) them.
+    pub records: Option<&'a Prepared<'a>>,
+    /// The family to fit.
+    pub family: Arc<dyn Family>,
+    /// The random numbers.
+    pub source: NoiseSource,
+    /// Where it begins. After a resume this is the start of the stage, on which no step depends.
+    pub omega: Vec<f64>,
+    /// Keeps the draws of the fit's families apart: 0 for the first.
+    pub stream: u64,
+}
+
+impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
+    /// The records.
+    ///
+    /// # Errors
+    /// Fails if the density has no records.
+    pub fn prepared(&self) -> Result<&'a Prepared<'a>, FitError> {
+        self.records.ok_or_else(no_records)
+    }
+}
+
+/// The reason why a minibatch method cannot fit a density without records.
+pub(crate) fn no_records() -> FitError {
+    FitError::Setting(
+        "the method needs exchangeable records, and the density shows none: compile the program over them, or choose \
+         another method"
+            .to_owned(),
+    )
+}
+
+/// The properties of a method's settings that the driver needs.
+pub trait MethodSettings: Copy {
+    /// The name in traces and checkpoints.
+    const NAME: &'static str;
+
+    /// Whether several starts come first; otherwise it begins at the initial point with unit scales.
+    const STARTS: bool = true;
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// One sentence that names the setting, its value and its range.
+    fn validate(&self) -> Result<(), String>;
+
+    /// Number of draws in `dim` coordinates whose derivatives it stores together.
+    fn lanes(&self, dim: usize) -> usize;
+
+    /// Records of a minibatch, for methods that need exchangeable records.
+    fn batch(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether it can fit a family with these derivatives.
+    fn suits(&self, smoothness: Smoothness) -> bool {
+        smoothness == Smoothness::Twice
+    }
+}
+
+/// The settings of a method that needs no other method.
+pub trait Fitting: MethodSettings {
+    /// The state that it carries between iterations.
+    type State: MethodState + Snapshot + 'static;
+
+    /// The algorithm.
+    ///
+    /// # Errors
+    /// Fails if the settings do not suit the density.
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError>;
+
+    /// Whether the next method of the [plan](crate::Method::plan) should go on from where this one ended with `status`, in `dim` coordinates.
+    fn hands_over(&self, status: &Status, dim: usize) -> bool {
+        let _ = (status, dim);
+        false
+    }
+
+    /// The tolerance in nats within which a second-order polish must confirm convergence. `None` if the method's own
+    /// rule implies that.
+    fn certificate(&self) -> Option<f64> {
+        None
+    }
+
+    /// The share of the data that one lane evaluates, for the given number of records.
+    fn share(&self, records: u64) -> (u64, u64) {
+        let _ = records;
+        (1, 1)
+    }
+}
+
+/// The visible part of a method's state during a run.
+pub trait MethodState {
+    /// The parameters of a result at the current state.
+    fn omega(&self) -> &[f64];
+
+    /// Evaluations so far.
+    fn calls(&self) -> Calls;
+}
+
+/// A [`MethodState`] of any type that can be stored.
+pub trait StoredState: MethodState + Any {
+    /// See [`Snapshot::save`].
+    fn archive(&self) -> Archive;
+}
+
+impl<S: MethodState + Snapshot + Any> StoredState for S {
+    fn archive(&self) -> Archive {
+        self.save()
+    }
+}
+
+/// A method that runs on one family, with its own type of state.
+pub trait Engine {
+    /// See [`Algorithm::init`].
+    ///
+    /// # Errors
+    /// A status if there is no valid initial state.
+    fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
+
+    /// See [`Algorithm::step`].
+    fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step;
+}
+
+impl<A: Algorithm> Engine for A
+where
+    A::State: MethodState + 'static,
+{
+    fn init(&mut self) -> Result<Box<dyn StoredState>, Status> {
+        Ok(Box::new(Algorithm::init(self)?))
+    }
+
+    fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step {
+        let state: &mut dyn Any = state;
+        let state = state.downcast_mut().expect("the method's own state");
+        Algorithm::step(self, state, iteration)
+    }
+}

@@ -1,0 +1,131 @@
+//! Settings of stochastic gradients of minibatches.
+
+use jensen_density::TwiceDifferentiable;
+use serde::{Deserialize, Serialize};
+
+use super::{Minibatch, MinibatchState};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
+use crate::error::{FitError, positive};
+use crate::optimiser::{Optimiser, Rule};
+use crate::records::{RecordEstimator, VarianceSettings};
+
+/// Settings of [`Minibatch`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MinibatchSettings {
+    /// Gradient estimator.
+    pub estimator: RecordEstimator,
+    /// Optimiser.
+    pub optimiser: Optimiser,
+    /// Records of a batch, B.
+    pub batch: usize,
+    /// Draws an iteration.
+    pub draws: usize,
+    /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
+    /// table. At least 1.
+    pub warm_up: u64,
+    /// Iterations between two anchors of `joint-svrg`. `None` means an epoch.
+    pub refresh: Option<u64>,
+    /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
+    pub judge: Option<Judge>,
+    /// Whether and how to trace the variance of gradients, for every estimator that suits the records. Each has its own
+    /// table along the same iterates. Each table costs memory and an evaluation per iteration, which does not count as
+    /// oracle calls.
+    pub variance: Option<VarianceSettings>,
+    /// Largest number of bytes for table, optimiser and scratch memory.
+    pub memory_limit: Option<u64>,
+}
+
+/// The stopping rule: segments of iterations whose averages are compared on matched draws.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judge {
+    /// Iterations of a segment; the default is the smallest number of whole epochs that has at least 500 iterations and
+    /// costs at least as much as judging them.
+    pub window: Option<u64>,
+    /// Draws of a comparison, each over all records.
+    pub draws: usize,
+    /// Tolerance in nats.
+    pub tolerance: f64,
+    /// Whether a second-order polish must find no more gain than the tolerance. It costs many passes over all records.
+    pub certify: bool,
+}
+
+impl Default for Judge {
+    fn default() -> Self {
+        Self {
+            window: None,
+            draws: 32,
+            tolerance: 0.5,
+            certify: true,
+        }
+    }
+}
+
+impl Default for MinibatchSettings {
+    fn default() -> Self {
+        Self {
+            estimator: RecordEstimator::Joint,
+            optimiser: Rule::adam().into(),
+            batch: 100,
+            draws: 1,
+            warm_up: 1,
+            refresh: None,
+            judge: Some(Judge::default()),
+            variance: None,
+            memory_limit: None,
+        }
+    }
+}
+
+impl MinibatchSettings {
+    /// The default settings with minibatches of `batch` records.
+    pub fn of(batch: usize) -> Self {
+        Self {
+            batch,
+            ..Self::default()
+        }
+    }
+}
+
+impl MethodSettings for MinibatchSettings {
+    const NAME: &'static str = "minibatch";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("draws", self.draws as f64),
+            ("step_size", self.optimiser.step_size),
+            ("tolerance", self.judge.map_or(1.0, |judge| judge.tolerance)),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.judge.map_or(self.draws, |judge| judge.draws)
+    }
+
+    fn batch(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+}
+
+impl Fitting for MinibatchSettings {
+    type State = MinibatchState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let prepared = at.prepared()?;
+        let mut settings = *self;
+        settings.memory_limit = settings.memory_limit.or(prepared.memory_limit());
+        // What suits the first family may be refused to a richer one.
+        if at.stream > 0 && settings.estimator == RecordEstimator::JointExact {
+            settings.estimator = RecordEstimator::Joint;
+        }
+        let seed = at.source.seed();
+        let fit = Minibatch::new(prepared.records(), at.family, seed, settings, at.omega)?;
+        Ok(Box::new(fit.with_simd(at.source.simd())))
+    }
+
+    fn share(&self, records: u64) -> (u64, u64) {
+        (1, records)
+    }
+}

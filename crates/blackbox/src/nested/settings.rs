@@ -1,0 +1,72 @@
+//! Settings of nested Laplace approximations.
+
+use jensen_density::TwiceDifferentiable;
+use serde::{Deserialize, Serialize};
+
+use super::{Nested, NestedState};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
+use crate::error::{FitError, positive};
+use crate::family::{Conditional, FamilyKind};
+
+/// Settings of the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NestedSettings {
+    /// Predicted gain in nats at which the search for the mode of the global parameters ends.
+    pub tolerance: f64,
+    /// Number of points of the global parameters per iteration.
+    pub points: usize,
+    /// Largest number of iterations.
+    pub max_iterations: u64,
+}
+
+impl Default for NestedSettings {
+    fn default() -> Self {
+        Self {
+            tolerance: 0.01,
+            points: 128,
+            max_iterations: 60,
+        }
+    }
+}
+
+impl MethodSettings for NestedSettings {
+    const NAME: &'static str = "nested";
+    const STARTS: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("tolerance", self.tolerance),
+            ("points", self.points as f64),
+            ("max_iterations", self.max_iterations as f64),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.points
+    }
+}
+
+impl Fitting for NestedSettings {
+    type State = NestedState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        if at.family.kind() != FamilyKind::Conditional {
+            return Err(FitError::Setting(format!(
+                "nested Laplace approximations are for the family `{}`, not for `{}`",
+                FamilyKind::Conditional,
+                at.family.kind()
+            )));
+        }
+        Ok(Box::new(Nested {
+            density: at.density,
+            family: Conditional::new(at.family.space()),
+            source: at.source,
+            settings: *self,
+            start: at.omega,
+            stream: at.stream,
+        }))
+    }
+}

@@ -1,0 +1,216 @@
+//! The accuracy that a user requires of the reported numbers, and all limits that follow from it.
+//!
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
+//! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their
+//! reason.
+
+use jensen_math::special::inv_phi;
+use serde::{Deserialize, Serialize};
+
+/// Coordinates beyond which the limit on gradients falls.
+const SCALED: u64 = 100;
+
+/// Number of elementary operations that the budget of gradients allows if that is more, and the largest ratio.
+const WORK: u64 = 16_000_000_000;
+const CHEAP: u64 = 5;
+
+/// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not change
+/// a finished result, and belong to the [`Budget`](jensen_run::Budget) and the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policy {
+    /// Largest error of a mean, in posterior standard deviations.
+    pub mean_error: f64,
+    /// Largest relative error of a standard deviation.
+    pub sd_error: f64,
+    /// Probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary phase; a
+    /// missed one, narrow bananas that have not converged (a drift of 3 with an sd of the arms' height of 0.58 times the right
+    /// one).
+    pub failure_probability: f64,
+    /// Effective draws of every quantity: chains shorter than their own memory cannot show that they have arrived. With 400,
+    /// bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the right one; with 512 that of the
+    /// width was right within a tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then
+    /// below 0.045 standard deviations.
+    pub effective_draws: f64,
+    /// Largest number of gradients of a refinement with up to a hundred coordinates. With more it falls in inverse proportion;
+    /// cheap densities get up to five times as many.
+    pub max_gradients: u64,
+}
+
+impl Default for Policy {
+    /// A mean within a tenth of a standard deviation, which no plot shows; a standard deviation within 8 %, two standard errors
+    /// of one from 300 independent draws; one false alarm in twenty; 512 effective draws, two for each of 256 chains; two
+    /// million gradients, ten seconds to a minute.
+    fn default() -> Self {
+        Self {
+            mean_error: 0.1,
+            sd_error: 0.08,
+            failure_probability: 0.05,
+            effective_draws: 512.0,
+            max_gradients: 2_000_000,
+        }
+    }
+}
+
+impl Policy {
+    /// Checks the range of each number.
+    ///
+    /// # Errors
+    /// One sentence with the number outside its range and its value.
+    pub fn validate(&self) -> Result<(), String> {
+        let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
+        for (name, error) in errors {
+            if !(error > 0.0 && error < 1.0) {
+                return Err(format!("{name} is {error}, but must lie between 0 and 1"));
+            }
+        }
+        let p = self.failure_probability;
+        if !(p > 0.0 && p < 0.5) {
+            return Err(format!(
+                "failure_probability is {p}, but must lie between 0 and 0.5"
+            ));
+        }
+        let n = self.effective_draws;
+        if !(n >= 10.0 && n.is_finite()) {
+            return Err(format!("effective_draws is {n}, but must be at least 10"));
+        }
+        if self.max_gradients == 0 {
+            return Err("max_gradients is 0, but must be at least 1".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether these are the defaults, which files omit.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Standard errors beyond which a two-sided test rejects: 1.96 by default.
+    pub fn confidence(&self) -> f64 {
+        -inv_phi(0.5 * self.failure_probability)
+    }
+
+    /// The same if the largest of this number of tests decides, by Bonferroni's inequality: 2.6 of five, 3.9 of six hundred.
+    pub fn confidence_of(&self, tests: usize) -> f64 {
+        -inv_phi(0.5 * self.failure_probability / tests as f64)
+    }
+
+    /// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is extended:
+    /// half the width of the confidence interval is then the allowed error. For a stochastic volatility series of length 1000,
+    /// 700 effective draws left the sd of the level, which has the tails of a persistence near 1, at 0.201 with one seed of the
+    /// chains and at 0.224 with another.
+    pub fn vague(&self) -> f64 {
+        self.sd_error / self.confidence()
+    }
+
+    /// The largest share of a coordinate's variance, or of the mass, that draws may fail to reach: without that share a
+    /// standard deviation is wrong by about half of it.
+    pub fn unreached(&self) -> f64 {
+        2.0 * self.sd_error
+    }
+
+    /// Nats by which a mixture may be below another result. A mode one standard deviation away that moves the mean by its limit
+    /// has that share of the mass, and a bound without the mode is lower by as many nats.
+    pub fn of_a_mode(&self) -> f64 {
+        self.mean_error
+    }
+
+    /// The addition of each coordinate to the largest divergence of an approximation from the posterior, in nats: the
+    /// divergence `½ δ² + s²` of a normal with mean and standard deviation off by their limits, doubled, because its estimate
+    /// has an error of about its own size.
+    pub fn divergence_of_a_coordinate(&self) -> f64 {
+        2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
+    }
+
+    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase, given
+    /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
+    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
+    /// may have five times as many.
+    pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
+        let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
+        // The map between coordinates takes a product with a matrix.
+        let map = (dim * dim) as u64;
+        let affordable = work.map_or(0, |work| WORK / (work + map).max(1));
+        limit.max(affordable.min(CHEAP * limit))
+    }
+
+    /// Smallest budget of gradients if the map costs no more than a multiple of the dimension, as for sparse
+    /// precisions: a hundred and fifty transitions, whose steps shrink with the fourth root of the dimension.
+    pub(crate) fn least_gradients(&self, dim: usize) -> u64 {
+        (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
+    }
+
+    /// Number of fresh draws of the first evaluation, which suffices if one in eight is effective.
+    pub fn evaluation_draws(&self) -> usize {
+        (8.0 * self.effective_draws) as usize
+    }
+
+    /// Number of draws of the preview after which a family may be left for a richer one: as many as must be effective.
+    pub fn preview_draws(&self) -> usize {
+        self.effective_draws as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_follow_from_what_is_asked() {
+        let usual = Policy::default();
+        assert!((usual.confidence() - 1.96).abs() < 1e-3);
+        assert!((usual.confidence_of(600) - 3.94).abs() < 0.01);
+        assert!((usual.vague() - 0.041).abs() < 1e-3);
+        assert_eq!(usual.evaluation_draws(), 4096);
+        let strict = Policy {
+            mean_error: 0.05,
+            sd_error: 0.04,
+            ..usual
+        };
+        assert!(strict.unreached() < usual.unreached() && strict.vague() < usual.vague());
+        assert!(strict.divergence_of_a_coordinate() < usual.divergence_of_a_coordinate());
+        assert!(strict.validate().is_ok());
+        for wrong in [
+            Policy {
+                sd_error: 0.0,
+                ..usual
+            },
+            Policy {
+                mean_error: f64::NAN,
+                ..usual
+            },
+            Policy {
+                failure_probability: 0.5,
+                ..usual
+            },
+            Policy {
+                effective_draws: 1.0,
+                ..usual
+            },
+            Policy {
+                max_gradients: 0,
+                ..usual
+            },
+        ] {
+            assert!(wrong.validate().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn cheap_densities_are_given_more_gradients_and_others_none_fewer() {
+        let settings = Policy::default();
+        let most = settings.max_gradients;
+        assert_eq!(settings.gradients(20, None), most);
+        assert_eq!(settings.gradients(1000, None), most / 10);
+        assert_eq!(settings.gradients(20, Some(100)), CHEAP * most);
+        assert_eq!(settings.gradients(20, Some(1 << 40)), most);
+        assert_eq!(settings.gradients(1000, Some(1000)), most / 10);
+        let between = settings.gradients(25, Some(1231));
+        assert_eq!(settings.least_gradients(100), most / 12);
+        assert_eq!(settings.least_gradients(1_000_000), 10 * (most / 12) + 6);
+        assert!(
+            most < between && between < CHEAP * most,
+            "{between} gradients"
+        );
+    }
+}

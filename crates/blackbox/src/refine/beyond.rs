@@ -1,0 +1,553 @@
+//! Mass that draws do not reach: the second moments that the posterior has far from the draws, and spikes in their middle.
+//!
+//! Draws reveal nothing of points that they do not reach, and neither do their importance weights, their R̂ or their ESS: a
+//! slab a thousand times as wide as the fitted spike may have most of the variance with a thousandth of the mass, and a spike
+//! a millionth as wide as the fitted slab may have most of the mass. So points are drawn as [leaps](super::leaps) are,
+//! uniformly over the logarithm of the distance, for all coordinates together or for one alone with the others from a
+//! standard normal. The density b of this mixture is known. Over the points with b larger than the standard normal, the
+//! means of `p / (Z b)` and of `x² p / (Z b)` are unbiased estimates of the mass and the second moment that the posterior has
+//! there. An approximation is compared with them before it is trusted ([`beyond`]), and so are refined draws once they have
+//! mixed ([`unanswered`]).
+//!
+//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5): every
+//! point alone is uniform, and n points leave no gap wider than 2.7/n of the range, so that no slab falls between them by
+//! chance.
+
+use std::f64::consts::{LN_2, TAU};
+use std::ops::Range;
+
+use jensen_density::{Lanes, LogDensity};
+use jensen_math::special::log_sum_exp_slice;
+use serde::{Deserialize, Serialize};
+
+use super::leaps::{Distances, RANGE, log_density, range_of};
+use super::map::Map;
+use super::tail_probes::CHAINS;
+use crate::approximation::Approximation;
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::policy::Policy;
+use crate::psis::{tail_index, tail_index_error};
+
+/// Number of points at which the posterior is evaluated before an approximation is trusted: in one of twenty coordinates,
+/// distances a factor of four apart.
+const LOOKS: usize = 1024;
+
+/// The same for refined draws, which have taken a hundred times as many gradients: in one of twenty coordinates, ten
+/// distances for each factor of forty.
+const LOOKS_OF_REFINED: usize = 4096;
+
+/// Largest number of values of these points, a tenth of a second's work; the points of one call to the density; and the
+/// number of points if the cost of an evaluation is unknown, as many evaluations as a solver makes for one start.
+const NUMBERS: usize = 1 << 20;
+const BLOCK: usize = 64;
+const UNKNOWN: usize = 256;
+
+/// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. Between the two lie
+/// all spikes of a millionth of a slab, and all slabs.
+const FURTHEST: f64 = RANGE.1;
+
+/// Shells of distances from the middle in one coordinate, each twice as wide as the one before, as many within one standard
+/// deviation as beyond it; the innermost and outermost shells have no end.
+const SHELLS: usize = 56;
+
+/// Inverse of the golden ratio, the step of the sequence of distances.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+/// Tail index from which the variance is infinite, so that none is reported.
+const NO_VARIANCE: f64 = 0.5;
+
+/// Distances of points to look at.
+fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
+    Distances {
+        range: (-FURTHEST, range_of(density).1),
+        edges: &[],
+    }
+}
+
+/// The number of points, at most `most`.
+fn count<D: LogDensity>(density: &D, most: usize) -> usize {
+    let affordable = match density.work() {
+        Some(_) => NUMBERS / density.dim(),
+        None => UNKNOWN,
+    };
+    most.min(affordable).max(1).next_multiple_of(BLOCK)
+}
+
+/// Evaluates the posterior at `looks` points, and passes on those where b is larger than the standard normal, with
+/// `p / (Z b)` and the same of the normal.
+fn look<D: LogDensity>(
+    (density, map): (&D, &Map),
+    log_z: f64,
+    (looks, source): (usize, NoiseSource),
+    mut see: impl FnMut(&[f64], f64, f64),
+) {
+    let dim = density.dim();
+    let distances = distances_of(density);
+    let mut workspace = density.workspace(BLOCK);
+    for first in (0..looks).step_by(BLOCK) {
+        let x = far_points(&distances, dim, first, source);
+        let z = map.draws(&x, BLOCK);
+        let mut log_p = vec![0.0; BLOCK];
+        density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
+        let log_dets = map.log_dets(&x, BLOCK);
+        for l in 0..BLOCK {
+            let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
+            let log_p = log_p[l] + log_dets[l] - log_z;
+            if let Some((log_q, log_b)) = far_out(&distances, &point)
+                && log_p.is_finite()
+            {
+                see(&point, (log_p - log_b).exp(), (log_q - log_b).exp());
+            }
+        }
+    }
+}
+
+/// Mass of the posterior that the draws of an approximation do not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unreached {
+    /// The coordinate whose variance lies far out; `None` for a spike in the middle.
+    pub coordinate: Option<usize>,
+    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
+    pub share: f64,
+}
+
+/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the policy
+/// allows; `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement follows.
+pub(crate) fn beyond<D: LogDensity>(
+    density: &D,
+    approximation: &Approximation,
+    log_z: f64,
+    (source, policy): (NoiseSource, &Policy),
+) -> Option<Unreached> {
+    let looks = count(density, LOOKS);
+    let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
+    let map = Map::of(approximation);
+    look((density, &map), log_z, (looks, source), |point, p, q| {
+        let excess = (p - q) / looks as f64;
+        mass += excess;
+        for (missed, x) in missed.iter_mut().zip(point) {
+            *missed += x * x * excess;
+        }
+    });
+    let missed = missed.into_iter().enumerate();
+    let each = missed.map(|(i, share)| (Some(i), share));
+    let (coordinate, share) = each
+        .chain([(None, mass)])
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (share > policy.unreached()).then_some(Unreached { coordinate, share })
+}
+
+/// Mass of the posterior that refined draws do not have.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unanswered {
+    /// Least ratio of its variance to that of the draws, or of its mass to all mass that the draws show.
+    pub share: f64,
+    /// Points in it, `dim × count`: the same share of the chains as the mass has, but at least [`CHAINS`].
+    pub points: Vec<f64>,
+}
+
+/// The mass or variance that the posterior has and draws at `x` (sets of `dim × lanes`, `effective` independent draws) do not
+/// have, beyond a margin that chance explains. Variance is not compared in coordinates whose own draws show that they have
+/// none.
+///
+/// Masses are compared, not second moments: those of a long tail depend on the few draws that are furthest out, whereas each
+/// region that some draws have reached has its share of them. The regions of a coordinate are the shells from one on
+/// outwards, or inwards: a slab or a spike fills several, with too few points in each to be certain.
+pub(super) fn unanswered<D: LogDensity>(
+    (density, map): (&D, &Map),
+    log_z: f64,
+    (x, lanes, effective): (&[f64], usize, f64),
+    (source, policy): (NoiseSource, &Policy),
+) -> Option<Unanswered> {
+    let dim = density.dim();
+    let looks = count(density, LOOKS_OF_REFINED);
+    let mut shells = vec![[Shell::default(); SHELLS]; dim];
+    let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
+    look((density, map), log_z, (looks, source), |point, p, _| {
+        for (shells, x) in shells.iter_mut().zip(point) {
+            shells[shell_of(*x)].add(*x, p / looks as f64);
+        }
+        met.push((point.to_vec(), p));
+    });
+    let own = seen(&distances_of(density), x, dim, lanes);
+    let confidence = policy.confidence_of(dim * SHELLS);
+    let has_variance = |i: usize| {
+        let sets = x.chunks(dim * lanes);
+        let draws: Vec<f64> = sets
+            .flat_map(|set| &set[i * lanes..(i + 1) * lanes])
+            .copied()
+            .collect();
+        let error = |tail| tail_index_error(tail, effective);
+        tail_index(&draws, 1.0).is_none_or(|tail| tail + error(tail) < NO_VARIANCE)
+    };
+    let missed = |i: usize, from: usize| {
+        let region = region_of(from);
+        let all = shells[i][region.clone()]
+            .iter()
+            .fold(Shell::default(), Shell::with);
+        let reached: f64 = own[i].shells[region].iter().sum();
+        let error = all.error(looks).hypot((reached / effective).sqrt());
+        let mass = (all.mass - reached - confidence * error).max(0.0);
+        let variance = mass * all.square() / own[i].second;
+        Missed {
+            coordinate: i,
+            from,
+            mass,
+            variance,
+        }
+    };
+    let each = |i: usize| {
+        let regions: Vec<Missed> = (0..SHELLS).map(|from| missed(i, from)).collect();
+        let is_far = |missed: &Missed| missed.variance > policy.unreached();
+        let has_variance = regions.iter().any(is_far) && has_variance(i);
+        regions.into_iter().map(move |missed| Missed {
+            variance: if has_variance { missed.variance } else { 0.0 },
+            ..missed
+        })
+    };
+    let worst = (0..dim)
+        .flat_map(each)
+        .max_by(|a, b| a.share().total_cmp(&b.share()))?;
+    if worst.share() <= policy.unreached() {
+        return None;
+    }
+    let region = region_of(worst.from);
+    let weights = met.iter().map(|(point, p)| {
+        let x = point[worst.coordinate];
+        let square = if worst.variance > worst.mass {
+            x * x
+        } else {
+            1.0
+        };
+        if region.contains(&shell_of(x)) {
+            p * square
+        } else {
+            0.0
+        }
+    });
+    let chains = (worst.mass * lanes as f64) as usize;
+    let chosen = systematic(
+        &weights.collect::<Vec<f64>>(),
+        chains.clamp(CHAINS, lanes / 2),
+    );
+    let points = (0..dim).flat_map(|i| chosen.iter().map(|k| met[*k].0[i]).collect::<Vec<f64>>());
+    Some(Unanswered {
+        share: worst.share(),
+        points: points.collect(),
+    })
+}
+
+/// The mass that draws lack in a region of a coordinate, and its second moment relative to that of the draws.
+struct Missed {
+    coordinate: usize,
+    from: usize,
+    mass: f64,
+    variance: f64,
+}
+
+impl Missed {
+    fn share(&self) -> f64 {
+        self.mass.max(self.variance)
+    }
+}
+
+/// The shells from one on: outwards beyond one standard deviation, inwards within it.
+fn region_of(from: usize) -> Range<usize> {
+    if from < SHELLS / 2 {
+        0..from + 1
+    } else {
+        from..SHELLS
+    }
+}
+
+/// A shell by the evaluated points: its mass, the sum of its squared weights, and its second moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shell {
+    mass: f64,
+    squares: f64,
+    second: f64,
+}
+
+impl Shell {
+    fn add(&mut self, x: f64, weight: f64) {
+        self.mass += weight;
+        self.squares += weight * weight;
+        self.second += x * x * weight;
+    }
+
+    fn with(self, other: &Self) -> Self {
+        Self {
+            mass: self.mass + other.mass,
+            squares: self.squares + other.squares,
+            second: self.second + other.second,
+        }
+    }
+
+    /// Standard error of the mass.
+    fn error(&self, looks: usize) -> f64 {
+        (self.squares - self.mass * self.mass / looks as f64)
+            .max(0.0)
+            .sqrt()
+    }
+
+    /// Mean square within.
+    fn square(&self) -> f64 {
+        if self.mass > 0.0 {
+            self.second / self.mass
+        } else {
+            0.0
+        }
+    }
+}
+
+fn shell_of(x: f64) -> usize {
+    let half = (SHELLS / 2) as f64;
+    ((x.abs().log2() + half).max(0.0) as usize).min(SHELLS - 1)
+}
+
+/// The second moment of draws in a coordinate, and the shares of those far out in each shell.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    second: f64,
+    shells: [f64; SHELLS],
+}
+
+fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<Own> {
+    let one = dim as f64 / x.len() as f64;
+    let none = Own {
+        second: 0.0,
+        shells: [0.0; SHELLS],
+    };
+    let mut own = vec![none; dim];
+    for set in x.chunks(dim * lanes) {
+        for l in 0..lanes {
+            let point: Vec<f64> = (0..dim).map(|i| set[i * lanes + l]).collect();
+            let is_far = far_out(distances, &point).is_some();
+            for (own, x) in own.iter_mut().zip(point) {
+                own.second += x * x * one;
+                own.shells[shell_of(x)] += if is_far { one } else { 0.0 };
+            }
+        }
+    }
+    own
+}
+
+/// `count` indices, each as often as its weight requires.
+fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
+    let step = weights.iter().sum::<f64>() / count as f64;
+    let mut chosen = Vec::with_capacity(count);
+    let mut below = 0.0;
+    for (k, weight) in weights.iter().enumerate() {
+        below += weight;
+        while chosen.len() < count && (chosen.len() as f64 + 0.5) * step < below {
+            chosen.push(k);
+        }
+    }
+    chosen.resize(count, weights.len() - 1);
+    chosen
+}
+
+/// Log densities of the standard normal and of the evaluated points, at a point where the latter is larger.
+fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
+    let squares: f64 = point.iter().map(|x| x * x).sum();
+    let log_q = -0.5 * (squares + point.len() as f64 * TAU.ln());
+    let log_b = log_density_of_looks(distances, point, log_q);
+    (log_b > log_q).then_some((log_q, log_b))
+}
+
+/// [`BLOCK`] points to evaluate, `dim × BLOCK`, alternating between any direction and one coordinate with the others
+/// from a standard normal.
+fn far_points(
+    distances: &Distances<'_>,
+    dim: usize,
+    first: usize,
+    source: NoiseSource,
+) -> Vec<f64> {
+    let key = (NoisePurpose::Leap, u64::MAX);
+    let mut x = vec![0.0; dim * BLOCK];
+    source.fill(key.0, key.1, first as u64, dim, BLOCK, &mut x);
+    let lengths = Map::squares(&x, BLOCK);
+    let mut shifts = [0.0; 3];
+    source.uniforms(key.0, key.1, 0, &mut shifts);
+    for l in 0..BLOCK {
+        let rank = (first + l) / 2;
+        let distance = |shift: f64, rank: usize| {
+            let u = (shift + rank as f64 * GOLDEN).fract();
+            distances.at([0.0, u]).exp()
+        };
+        if l % 2 == 0 {
+            let scale = distance(shifts[0], rank) * (dim as f64 / lengths[l]).sqrt();
+            (0..dim).for_each(|i| x[i * BLOCK + l] *= scale);
+        } else {
+            let coordinate = (rank + (shifts[1] * dim as f64) as usize) % dim;
+            let own = &mut x[coordinate * BLOCK + l];
+            *own = own.signum() * distance(shifts[2], rank / dim);
+        }
+    }
+    x
+}
+
+/// The log density of such points at one of them, with log density `log_q` under the standard normal.
+fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
+    let dim = point.len() as f64;
+    let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
+    let together = log_density(distances, point.len(), radius) - 0.5 * dim * dim.ln();
+    let one = point.iter().map(|x| {
+        let log_distance = x.abs().ln();
+        let normal = -0.5 * (x * x + TAU.ln());
+        distances.log_density(log_distance) - LN_2 - log_distance - normal - dim.ln()
+    });
+    let one: Vec<f64> = one.filter(|log| *log > f64::NEG_INFINITY).collect();
+    let one = log_q + log_sum_exp_slice(&one);
+    log_sum_exp_slice(&[together, one]) - LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::leaps::tests::{Slab, source, standard};
+    use super::*;
+    use jensen_math::special::lgamma;
+
+    /// Relative standard error of the variance missed in a slab in `wide` of `dim` coordinates together. Half of the
+    /// points vary one coordinate, half all. Of their uniform log distances y, those with large `f = e^((k + 2) y)
+    /// exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range times `∫ f² / (∫ f)²`,
+    /// and for the squared coordinate of a direction `3 k / (k + 2)` times that.
+    fn error_of_looks(dim: usize, wide: usize) -> f64 {
+        let k = wide as f64;
+        let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
+        let narrow = 2.0 * (squared - 2.0 * lgamma(0.5 * k + 1.0)).exp();
+        let turns = if wide == 1 { 2 * dim } else { 2 } as f64;
+        (turns * (FURTHEST + RANGE.1) * narrow * 3.0 * k / (k + 2.0) / LOOKS as f64).sqrt()
+    }
+
+    #[test]
+    fn what_an_approximation_does_not_reach_is_seen() {
+        const SEEDS: u64 = 20;
+        for (dim, all) in [(1, true), (5, true), (5, false), (20, true), (20, false)] {
+            for width in [10.0, 100.0, 1e6] {
+                let share = 0.05;
+                let density = Slab {
+                    dim,
+                    share,
+                    width,
+                    all,
+                };
+                let mut ratio = 0.0;
+                for seed in 0..SEEDS {
+                    // Its own draws see the spike, whose mass is what they take for all.
+                    let log_z = (1.0 - share).ln();
+                    let found = beyond(
+                        &density,
+                        &standard(dim),
+                        log_z,
+                        (source(seed), &Policy::default()),
+                    );
+                    let found = found.expect("a slab ten times as wide");
+                    assert!(found.coordinate.is_some_and(|i| all || i == 0), "{found:?}");
+                    let times = found.share;
+                    ratio += times / (share / (1.0 - share) * width * width) / SEEDS as f64;
+                }
+                let wide = if all { dim } else { 1 };
+                let error = error_of_looks(dim, wide);
+                // The worst of so many coordinates is reported.
+                let above = error * (2.0 * (wide as f64).ln()).sqrt();
+                let chance = 4.5 * error / (SEEDS as f64).sqrt();
+                assert!(
+                    (1.0 - chance..1.0 + above + chance).contains(&ratio),
+                    "{dim} {all} {width}: {ratio}, by chance {chance}"
+                );
+            }
+            let own = Slab {
+                dim,
+                share: 0.0,
+                width: 1.0,
+                all,
+            };
+            for seed in 0..5 {
+                assert_eq!(
+                    beyond(
+                        &own,
+                        &standard(dim),
+                        0.0,
+                        (source(seed), &Policy::default())
+                    ),
+                    None
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_spike_between_the_draws_of_a_slab_is_seen() {
+        for (dim, all) in [(1, true), (5, true), (20, true), (20, false)] {
+            for width in [1e-2, 1e-4, 1e-6] {
+                let share = 0.5;
+                let density = Slab {
+                    dim,
+                    share,
+                    width,
+                    all,
+                };
+                let mut mass = 0.0;
+                let seeds = 10;
+                for seed in 0..seeds {
+                    // The draws see the slab, whose mass is what they take for all.
+                    let judged = (source(seed), &Policy::default());
+                    let found = beyond(&density, &standard(dim), (1.0 - share).ln(), judged);
+                    let found = found.expect("a spike with half of the mass");
+                    // The other coordinates of the missing mass have variance, too.
+                    assert!(!all || found.coordinate.is_none(), "{found:?}");
+                    mass += found.share / seeds as f64;
+                }
+                // The largest of the coordinates is reported.
+                assert!((0.6..2.0).contains(&mass), "{dim} {all} {width}: {mass}");
+            }
+        }
+    }
+
+    /// Draws of the spike alone, whose evidence is its mass, and draws of all.
+    #[test]
+    fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
+        let lanes = 256;
+        for (dim, all) in [(1, true), (5, true), (5, false), (20, true)] {
+            let slab = Slab {
+                dim,
+                share: 0.01,
+                width: 100.0,
+                all,
+            };
+            for seed in 0..5 {
+                let mut x = vec![0.0; 16 * dim * lanes];
+                for (t, set) in x.chunks_mut(dim * lanes).enumerate() {
+                    source(seed).fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, set);
+                }
+                let map = Map::of(&standard(dim));
+                let found = |slab: &Slab, x: &[f64], log_z: f64| {
+                    unanswered(
+                        (slab, &map),
+                        log_z,
+                        (x, lanes, 4096.0),
+                        (source(seed), &Policy::default()),
+                    )
+                };
+                let missed = found(&slab, &x, (1.0 - slab.share).ln());
+                let missed = missed.expect("a slab a hundred times as wide");
+                // A hundred times the variance. By the standard errors that are subtracted, less in more coordinates.
+                assert!(missed.share < 150.0, "{dim}: {}", missed.share);
+                let wide = missed.points.iter().filter(|x| x.abs() > 10.0);
+                assert!(wide.count() >= CHAINS);
+                let spike = Slab { share: 0.0, ..slab };
+                assert_eq!(found(&spike, &x, 0.0), None, "{dim}");
+                // One in a hundred chains is out there.
+                let of_all = |(k, x): (usize, &f64)| {
+                    let out = (k * 7 + k / lanes) % lanes % 100 == 0;
+                    x * if out { slab.width } else { 1.0 }
+                };
+                let whole: Vec<f64> = x.iter().enumerate().map(of_all).collect();
+                if dim == 1 {
+                    assert_eq!(found(&slab, &whole, 0.0), None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How many starts there are, and where they begin.
+
+use serde::{Deserialize, Serialize};
+
+use super::outcomes::{StartOutcome, in_doubt};
+use super::points::{FIRST_WIDE, Init, WIDE, WIDE_DIMENSION};
+
+/// Settings of the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartSettings {
+    /// The starting point.
+    pub init: Init,
+    /// Number of starts. `None` means 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they disagree) and
+    /// 3 beyond (9 if they disagree, up to 256). Up to 64 dimensions four more start at a distance of 10 to 100 from
+    /// the origin in every coordinate. An initial point from the user is one start. With `Some(0)` the method begins at
+    /// the initial point with unit scales, as ADVI and HFSGVI always do.
+    pub starts: Option<usize>,
+    /// Number of draws for the comparison of starts.
+    pub draws: usize,
+    /// Largest number of Newton iterations of every start.
+    pub iterations: u64,
+}
+
+impl Default for StartSettings {
+    fn default() -> Self {
+        Self {
+            init: Init::Zero,
+            starts: None,
+            draws: 32,
+            iterations: 60,
+        }
+    }
+}
+
+impl StartSettings {
+    pub(super) fn count(&self, dim: usize, outcomes: &[StartOutcome]) -> usize {
+        if matches!(self.init, Init::Point(_)) {
+            return 1;
+        }
+        let near = outcomes.iter().filter(|outcome| !outcome.wide).count();
+        let usual = match dim {
+            0..=16 if near >= 9 && in_doubt(outcomes) => 27,
+            0..=16 => 9,
+            17..=64 if near >= 5 && in_doubt(outcomes) => 15,
+            17..=64 => 5,
+            65..=256 if near >= 3 && in_doubt(outcomes) => 9,
+            _ => 3,
+        };
+        self.starts.unwrap_or(usual).max(1)
+    }
+
+    /// The start to begin, if any, where `next` is the lowest index that has not begun. The decision on more starts of
+    /// a kind waits until none is running.
+    pub(super) fn following(
+        &self,
+        next: u64,
+        on_their_way: bool,
+        dim: usize,
+        outcomes: &[StartOutcome],
+    ) -> Option<u64> {
+        if next < self.count(dim, outcomes) as u64 {
+            return Some(next);
+        }
+        if on_their_way && next < FIRST_WIDE {
+            return None;
+        }
+        let wide = match (&self.init, self.starts) {
+            (Init::Zero | Init::Random, None) if dim <= WIDE_DIMENSION => 2 * WIDE.len() as u64,
+            _ => 0,
+        };
+        let next = next.max(FIRST_WIDE);
+        (next < FIRST_WIDE + wide).then_some(next)
+    }
+}
