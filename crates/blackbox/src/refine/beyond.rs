@@ -479,14 +479,14 @@ mod tests {
 
     #[test]
     fn a_spike_between_the_draws_of_a_slab_is_seen() {
-        for (dim, all) in [(1, true), (5, true), (20, true), (20, false)] {
+        for dim in [1, 5, 20] {
             for width in [1e-2, 1e-4, 1e-6] {
                 let share = 0.5;
                 let density = Slab {
                     dim,
                     share,
                     width,
-                    all,
+                    all: true,
                 };
                 let mut mass = 0.0;
                 let seeds = 10;
@@ -495,12 +495,10 @@ mod tests {
                     let judged = (source(seed), &Policy::default());
                     let found = beyond(&density, &standard(dim), (1.0 - share).ln(), judged);
                     let found = found.expect("a spike with half of the mass");
-                    // The other coordinates of the missing mass have variance, too.
-                    assert!(!all || found.coordinate.is_none(), "{found:?}");
+                    assert_eq!(found.coordinate, None);
                     mass += found.share / seeds as f64;
                 }
-                // The largest of the coordinates is reported.
-                assert!((0.6..2.0).contains(&mass), "{dim} {all} {width}: {mass}");
+                assert!((0.6..1.4).contains(&mass), "{dim} {width}: {mass}");
             }
         }
     }
