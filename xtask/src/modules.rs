@@ -523,7 +523,10 @@ fn strangers(
     }
     for (_, used) in &mut found {
         let (head, rest) = used.split_once("::").unwrap_or((used, ""));
-        if let Some(path) = exports.get(head) {
+        // `fit::Fit` is in the module `fit`, whatever the root hands on under that name.
+        let is_module =
+            !rest.is_empty() && layers.iter().any(|other| other.modules.contains(&head));
+        if let Some(path) = exports.get(head).filter(|_| !is_module) {
             *used = [path.as_str(), rest]
                 .join("::")
                 .trim_end_matches("::")

@@ -61,6 +61,16 @@ fn compare(first: usize) {
                     own.sd,
                     (own.mean - mean).abs() / error
                 );
+                // The draws do not determine a standard deviation of long tails: by NUTS it is uncertain, too.
+                if own.undefined.is_some() {
+                    let tail = own.tail_khat.unwrap_or(0.0);
+                    assert!(
+                        tail > 0.3,
+                        "{name}: {} has no sd, its tails are short",
+                        own.name
+                    );
+                    continue;
+                }
                 assert!(
                     (own.sd / sd).ln().abs() < 0.2,
                     "{name}: the sd of {} is {}, by NUTS {sd}",
