@@ -34,7 +34,7 @@ impl Stage {
     }
 }
 
-/// State of a [`Driver`].
+/// State of a [`Driver`](super::Driver).
 pub struct DriverState {
     pub(super) stage: Stage,
     /// Iterations before the stage.

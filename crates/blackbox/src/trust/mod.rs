@@ -19,7 +19,7 @@
 //! | `assessment` | the change of the bound on matched fresh draws |
 //! | `quadratic` | the control variate of that change |
 //! | `sampling` | how many draws gradients and assessments need |
-//! | `subsampled` | [`Subsampled`]: minibatches of records, one for every pair of draws |
+//! | `subsampled` | `Subsampled`: minibatches of records, one for every pair of draws |
 //! | `draws` | mirrored pairs in blocks of bounded memory |
 //! | `paper` | [`PaperTrust`]: Algorithm 1 as printed, without the choices below |
 //!
