@@ -20,10 +20,14 @@ const UNEVEN: f64 = 2.0;
 const SHOWN: usize = 15;
 
 /// Tests that may take longer, and why.
-const SLOW: [(&str, &str); 10] = [
+const SLOW: [(&str, &str); 11] = [
     (
         "centring::where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written",
         "five runs of a model whose chains mix slowly, since no quick one goes back to the program as written",
+    ),
+    (
+        "centring::correlated_effects_are_fitted_between_centred_and_not",
+        "correlated effects with three centrings, refined until each standard deviation is known to the policy's limit",
     ),
     (
         "curved::flows_match_curved_targets",
