@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::regress::fitted;
 
+/// The case whose intercept has long tails, as the dependence of its regions may be nearly complete.
+const LONG_TAILS: &str = "map_escar";
+
 /// Fits every fourth case and compares it.
 fn compare(first: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/regressions");
@@ -61,8 +64,9 @@ fn compare(first: usize) {
                     own.sd,
                     (own.mean - mean).abs() / error
                 );
-                // The draws do not determine a standard deviation of long tails: by NUTS it is uncertain, too.
-                if own.undefined.is_some() {
+                // The draws do not determine a standard deviation of long tails: by NUTS it is uncertain, too. No other case
+                // may lack one.
+                if own.undefined.is_some() && name == LONG_TAILS {
                     let tail = own.tail_khat.unwrap_or(0.0);
                     assert!(
                         tail > 0.3,

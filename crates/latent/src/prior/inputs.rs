@@ -167,7 +167,7 @@ pub enum Index {
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
-/// Rows between two nodes read both with these weights; a row at a node reads only that.
+/// Distance from a node, in steps, up to which a row is at that node: rounding of the column.
 const AT_NODE: f64 = 1e-6;
 
 /// How a line of nodes is read by rows that are not at a node.
