@@ -213,7 +213,7 @@ const PARTS: usize = WIDTH / LANES;
 // Loops, and no closures: those have not the processor features of the kernels that they would be compiled into.
 
 #[inline(always)]
-fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
+pub(super) fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
     let mut out = [V::splat(0.0); PARTS];
     for (part, out) in out.iter_mut().enumerate() {
         // SAFETY: a part of a row is that many numbers.
@@ -223,7 +223,7 @@ fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
 }
 
 #[inline(always)]
-fn store<V: F64x8>(parts: [V; PARTS], row: &mut LaneRow) {
+pub(super) fn store<V: F64x8>(parts: [V; PARTS], row: &mut LaneRow) {
     for (part, x) in parts.into_iter().enumerate() {
         // SAFETY: a part of a row is that many numbers, to be written too.
         unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
@@ -342,7 +342,7 @@ pub(super) fn solve(
 }
 
 /// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes those with
-/// respect to the noise, in rows of `out` from `from` on. Adds derivatives with respect to the features to
+/// respect to the noise, in rows of `out` from `to` on. Adds derivatives with respect to the features to
 /// `by_feature`.
 #[expect(
     clippy::too_many_arguments,
@@ -353,6 +353,7 @@ pub(super) fn pull_noise(
     weights: Weights<'_>,
     features: &Featured,
     (noise, from): (Rows<'_>, usize),
+    to: usize,
     y: &[LaneRow],
     scale: &[LaneRow],
     (grad, locals): (Rows<'_>, Order<'_>),
@@ -368,6 +369,7 @@ pub(super) fn pull_noise(
         features,
         noise,
         from,
+        to,
         y,
         scale,
         grad,
@@ -410,13 +412,13 @@ jensen_math::simd_fn! {
         }
     }
 
-    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], nonzeros: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &[LaneRow], scale: &[LaneRow], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
+    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], nonzeros: &[f64], features: &Featured, noise: Rows<'_>, from: usize, to: usize, y: &[LaneRow], scale: &[LaneRow], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
         let f = features.plain.len();
         for j in 0..symbolic.dim() {
-            *out.row(from + j) = *grad.row(locals.of(j));
+            *out.row(to + j) = *grad.row(locals.of(j));
         }
         for j in 0..symbolic.dim() {
-            let own = load::<V>(out.row(from + j));
+            let own = load::<V>(out.row(to + j));
             let p = symbolic.diagonal(j);
             let by_noise = times(own, load(&scale[j]));
             let adjoint = minus(times(by_noise, load(noise.row(from + j))));
@@ -426,11 +428,11 @@ jensen_math::simd_fn! {
             for (p, i) in symbolic.below(j) {
                 let weights = &nonzeros[p * f..(p + 1) * f];
                 let r = weigh::<V>(weights, &features.bounded);
-                let later = out.row(from + i);
+                let later = out.row(to + i);
                 store(plus(load(later), own, r), later);
                 spread(weights, times(own, load(&y[i])), &mut by_feature.bounded);
             }
-            store(by_noise, out.row(from + j));
+            store(by_noise, out.row(to + j));
         }
     }
 }
