@@ -90,7 +90,7 @@ fn effects_of_rare_counts_are_trusted_without_refinement() {
     let data = format!("{{\"J\": {}, \"y\": {counts:?}}}", counts.len());
     let data = DataSet::from_json(data.as_bytes(), "data").unwrap();
     let model = Model::compile(PROGRAM, "counts.stan", &data, &Build::default()).unwrap();
-    let fitted = fit(&model, &Options::default().refine(RefineWhen::None)).unwrap();
+    let fitted = fit(&model, &Options::default().refine(RefineWhen::Never)).unwrap();
     assert!(fitted.trusted(), "{:?}", fitted.warnings());
     let [evidence, mean, sd] = exact(&counts);
     let best = fitted.fit.best();

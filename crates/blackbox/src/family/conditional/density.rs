@@ -345,11 +345,13 @@ impl Conditional {
             let (own, moved) = (by_y[j], change[j]);
             let p = self.symbolic.diagonal(j);
             for l in 0..WIDTH {
-                let (noise, [bent, curved]) = (pass.noise[j][l], by_skews[j].map(|row| row[l]));
+                let (noise, [first_by_skew, second_by_skew]) =
+                    (pass.noise[j][l], by_skews[j].map(|row| row[l]));
                 // The derivative along the direction of own · scale, then of its products.
                 let rate = moved[l] - own[l] * turned[p][l];
-                out[p][l] = -pass.scale[j][l] * (rate * noise + own[l] * bent * skews[j]);
-                of_skews[j] += pass.scale[j][l] * (rate * bent + own[l] * curved * skews[j]);
+                out[p][l] = -pass.scale[j][l] * (rate * noise + own[l] * first_by_skew * skews[j]);
+                of_skews[j] +=
+                    pass.scale[j][l] * (rate * first_by_skew + own[l] * second_by_skew * skews[j]);
             }
             for (p, i) in self.symbolic.below(j) {
                 for l in 0..WIDTH {
