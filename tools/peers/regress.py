@@ -72,7 +72,10 @@ def jensen(binary, folder, case, seed):
 
 
 def compare(answer, posterior):
-    """Largest distance of a mean in standard errors of the difference and in standard deviations, and the most unequal sds."""
+    """Largest distance of a mean in standard errors of the difference and in standard deviations, and the most unequal sds.
+
+    An sd that the command omits, because a few draws determine it, is not compared.
+    """
     errors, distances, ratios = [], [], []
     for name, rows in posterior.items():
         own = [p for p in answer["parameters"] if p["name"].split("[")[0] == name]
@@ -80,7 +83,8 @@ def compare(answer, posterior):
         for p, (mean, sd, mcse) in zip(own, rows, strict=True):
             errors.append(abs(p["mean"] - mean) / math.hypot(mcse, p["mcse"]))
             distances.append(abs(p["mean"] - mean) / sd)
-            ratios.append(p["sd"] / sd)
+            if p["sd"] is not None:
+                ratios.append(p["sd"] / sd)
     return max(errors), max(distances), max(ratios, key=lambda r: abs(math.log(r)))
 
 
