@@ -77,7 +77,7 @@ impl Sample {
 
     /// Mean, standard deviation and quantiles of every scalar of the table, from equally weighted draws.
     pub fn summaries(&self) -> Vec<ParameterSummary> {
-        summaries::plain(&self.table, &Haste::none(), |_| true)
+        summaries::plain(&self.table, &Haste::none(), &Policy::default(), |_| true)
     }
 
     /// The parameters at a draw of the table, as initial values for Stan's samplers.
@@ -238,7 +238,7 @@ pub(crate) fn report<P: Problem>(
         },
         (None, false) => {
             let sample = sample_until(problem, &fit.approximation(), &request, haste)?;
-            let summaries = summaries::plain(&sample.table, haste, |_| true);
+            let summaries = summaries::plain(&sample.table, haste, &fit.policy, |_| true);
             Reported {
                 sample,
                 summaries,
@@ -387,11 +387,12 @@ fn summaries_of_refined<P: Problem>(
     // Without the draws that the model rejects nothing is known of the chains.
     let found = match all.rejected {
         0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
-        _ => summaries::plain(&all.table, haste, |_| true),
+        _ => summaries::plain(&all.table, haste, policy, |_| true),
     };
     Ok(match apart {
         Some(_) => {
-            let pointwise = summaries::plain(&sample.table, haste, of_its_observations(sample));
+            let pointwise =
+                summaries::plain(&sample.table, haste, policy, of_its_observations(sample));
             in_order(sample, found, pointwise)
         }
         None => found,
