@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::data::Artefact;
+use jensen::data::{Artefact, Claim};
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
 use jensen::job::{ResultFolder, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
@@ -117,6 +117,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     let sources = args.input.sources(&args.inputs, None)?;
     let begun = Instant::now();
     // The new documents are read before anything of an earlier fit is touched.
+    let claim = Claim::of(args.out.as_deref().unwrap_or(old.path())).map_err(Failure::output)?;
     let folder = match &args.out {
         Some(out) => folder::take(out, stored::COMMAND, &[])?,
         None => old,
@@ -130,7 +131,10 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         ..BuildSettings::new(&sources)
     };
     let quiet = args.run.quiet || args.run.json;
-    let built = watched(&sources, &built_path, &build, quiet)?;
+    let built = watched(&sources, &built_path, &build, quiet).inspect_err(|_| {
+        // The error that led here is the one worth reporting.
+        drop(folder.bring_back());
+    })?;
     if !quiet {
         remark_left_out(&built);
     }
@@ -140,7 +144,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     }
     plan.run.update = true;
     plan.start = Some(model);
-    plan.results = ResultFolder::Taken(folder);
+    plan.results = ResultFolder::Taken(folder, claim);
     carry_out(plan, &args.run)
 }
 

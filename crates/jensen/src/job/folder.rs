@@ -33,7 +33,7 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Takes a folder for a new run of `command`: moves a finished fit aside, and removes all other files of an earlier
+/// Prepares a folder that the caller has locked for a new run of `command`: moves a finished fit aside, and removes all other files of an earlier
 /// run, including its `own` files.
 ///
 /// # Errors

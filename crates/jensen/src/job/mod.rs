@@ -197,8 +197,8 @@ pub enum ResultFolder {
     None,
     /// In a new folder.
     New(PathBuf),
-    /// A new run in a folder that the caller has locked.
-    Taken(RunDir),
+    /// A new run in a folder that the caller has taken and locked.
+    Taken(RunDir, Claim),
     /// The continuation of a stored run in its folder; with `force` even if settings differ.
     Resumed {
         /// The folder.
@@ -332,18 +332,19 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     let path = match &around.results {
         ResultFolder::None => None,
         ResultFolder::New(path) => Some(path.as_path()),
-        ResultFolder::Taken(folder) | ResultFolder::Resumed { folder, .. } => Some(folder.path()),
+        ResultFolder::Taken(..) => None,
+        ResultFolder::Resumed { folder, .. } => Some(folder.path()),
     };
-    let _claim = path.map(Claim::of).transpose().map_err(Error::output)?;
+    let claim = path.map(Claim::of).transpose().map_err(Error::output)?;
     let results = std::mem::replace(&mut around.results, ResultFolder::None);
-    let (folder, resumed) = match results {
-        ResultFolder::None => (None, None),
+    let (folder, resumed, _claim) = match results {
+        ResultFolder::None => (None, None, claim),
         ResultFolder::New(path) => {
             let own = job.own_files();
-            (Some(folder::take(&path, job.command(), own)?), None)
+            (Some(folder::take(&path, job.command(), own)?), None, claim)
         }
-        ResultFolder::Taken(folder) => (Some(folder), None),
-        ResultFolder::Resumed { folder, force } => (Some(folder), Some(force)),
+        ResultFolder::Taken(folder, claim) => (Some(folder), None, Some(claim)),
+        ResultFolder::Resumed { folder, force } => (Some(folder), Some(force), claim),
     };
     let done = carry_out_in(job, folder.as_ref(), resumed, around);
     if let Some(folder) = &folder {
