@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::data::{Artefact, Claim};
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
+use jensen::data::{Artefact, Claim};
 use jensen::job::{ResultFolder, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{

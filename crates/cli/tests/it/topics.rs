@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Desk, jensen, read_json, start, trace_of};
+use jensen::data::Claim;
 use serde_json::Value;
 
 /// 420 abstracts of six fields.
@@ -356,6 +357,22 @@ fn new_documents_update_a_fit() {
         "{} {before}",
         score(&updated)
     );
+    // A folder that another run is writing stays as it is.
+    let files = || {
+        let entries = fs::read_dir(desk.path("updated")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let (whole, held) = (files(), Claim::of(&desk.path("updated")).unwrap());
+    let refused = jensen(["topics", "update", &run, &new, "--out", &updated, "--quiet"]).expect(2);
+    assert!(
+        refused.stderr.contains("another run is writing"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(files(), whole);
+    drop(held);
     jensen(["topics", "update", &run, &new, "--passes", "10", "--quiet"]).expect(0);
     assert!(topics_of(desk.path("run")) == topics_of(desk.path("updated")));
     let more = jensen(["topics", "update", &run, &new, "--topics", "13"]).expect(2);
