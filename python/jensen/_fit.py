@@ -604,7 +604,7 @@ def load(out: str | os.PathLike[str]) -> Fit:
     except FileNotFoundError:
         raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
     except ValueError as error:
-        raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): bring the file back, or fit again") from None
+        raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): restore the file, or fit again") from None
     # The program knows what its variables are, and the folder has it with its data.
     program = _jensen.Program.stored(os.fspath(out), "{}", None)
     drawn, besides = _jensen.read_draws(folder / "draws.csv")
@@ -628,7 +628,7 @@ def _saved(path: Path) -> Fit:
     try:
         return _of_saved(about, arrays)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise _jensen.Error(f"`{path}` is damaged ({error!r}): save the fit again, or bring the file back") from None
+        raise _jensen.Error(f"`{path}` is damaged ({error!r}): save the fit again, or restore the file") from None
 
 
 def _of_saved(about: dict[str, Any], arrays: dict[str, Array]) -> Fit:

@@ -47,7 +47,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise
     except Exception as error:
         # What a damaged archive raises is anything: of zip, zlib, NumPy and JSON.
-        raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or bring the file back") from None
+        raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or restore the file") from None
     layout = about.get("layout") if isinstance(about, dict) else None
     if layout != LAYOUT:
         raise _jensen.Error(f"{wrong} in a layout that this version reads: {layout}, and not {LAYOUT}")

@@ -389,13 +389,13 @@ def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
             # Not what other programs leave beside their tables, such as `_SUCCESS`.
             inside = sorted(name for name in os.listdir(place) if name[0] not in "._")
         if inside == []:
-            raise ValueError(f"the folder {os.fspath(path)!r} holds no files")
+            raise ValueError(f"the folder {os.fspath(path)!r} has no files")
         found += [place] if inside is None else [os.path.join(place, name) for name in inside]
     if not found:
         raise ValueError("no files are given")
     twice = {path for path in found if found.count(path) > 1}
     if twice:
-        raise ValueError(f"{min(twice)!r} is given twice: a file is one shard")
+        raise ValueError(f"{min(twice)!r} appears twice, but every shard needs its own file")
     return found
 
 

@@ -172,7 +172,7 @@ impl Snapshot for Approximation {
             pattern: stored_pattern(archive)?,
         };
         Self::new(archive.get("family")?, space, omega)
-            .ok_or_else(|| ArchiveError(format!("{found} parameters do not fit the family")))
+            .ok_or_else(|| ArchiveError(format!("the approximation has {found} parameters, which does not match the family")))
     }
 }
 
@@ -185,7 +185,7 @@ fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveErro
     let members = archive.vec("neighbours")?;
     let index = |x: &f64| (*x >= 0.0 && *x < dim as f64).then_some(*x as u32);
     let members: Option<Vec<u32>> = members.iter().map(index).collect();
-    let damaged = || ArchiveError("the pattern of its precision is damaged".to_owned());
+    let damaged = || ArchiveError("the pattern of the precision is damaged".to_owned());
     let mut members = members.ok_or_else(damaged)?;
     if degrees.len() != dim || degrees.iter().sum::<f64>() != members.len() as f64 {
         return Err(damaged());

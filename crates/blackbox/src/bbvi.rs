@@ -149,7 +149,7 @@ pub struct BbviState {
 impl MethodState for BbviState {
     #[expect(
         clippy::misnamed_getters,
-        reason = "the answer so far is the best average, not the point at hand"
+        reason = "the stored result is the best average, not the current point"
     )]
     fn omega(&self) -> &[f64] {
         &self.best
@@ -262,8 +262,8 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         let status = (state.failed >= PATIENCE).then(|| Status::Stalled {
             at: iteration,
             reason: format!(
-                "the step size was halved until the bound stood still, but a second-order polish \
-                 finds {:.2} ± {:.2} nats more",
+                "Jensen halved the step size until the bound no longer rose, but a second-order polish finds \
+                 {:.2} ± {:.2} nats more",
                 improvement.mean, improvement.standard_error
             ),
         });
@@ -276,7 +276,7 @@ fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {
             rule: format!(
-                "windows of {} steps bring no more than {} nats, of any size",
+                "windows of {} steps raise the bound by at most {} nats, at every step size",
                 settings.window,
                 settings.tolerance.min(0.1)
             ),

@@ -392,7 +392,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,
-        reason: "a richer family follows, because the optimum that the starts found is far from the posterior"
+        reason: "the optimum of all starts is far from the posterior, so Jensen fits a richer family next"
             .to_owned(),
     }
 }

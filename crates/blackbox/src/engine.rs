@@ -41,7 +41,7 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
 /// The reason why a minibatch method cannot fit a density without records.
 pub(crate) fn no_records() -> FitError {
     FitError::Setting(
-        "the method needs exchangeable records, and the density shows none: compile the program over them, or choose \
+        "the method needs exchangeable records, but the density has none: use `--exchangeable N`, or choose \
          another method"
             .to_owned(),
     )

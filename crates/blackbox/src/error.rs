@@ -35,11 +35,11 @@ impl From<RecordError> for FitError {
 impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoParameters => f.write_str("the model has no parameters, so nothing to fit"),
+            Self::NoParameters => f.write_str("the model has no parameters, so there is nothing to fit"),
             Self::Setting(text) => f.write_str(text),
             Self::InitialPoint { expected, found } => write!(
                 f,
-                "the initial point has {found} coordinates, the model has {expected}"
+                "the initial point has {found} coordinates, but the model has {expected}"
             ),
             Self::CannotStart(status) => write!(f, "{status}. {}", status.advice()),
             Self::Records(error) => error.fmt(f),
@@ -104,7 +104,7 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRecords => f.write_str(
-                "there are no records (N = 0): nothing can be subsampled; fit the model without minibatches",
+                "there are no records (N = 0), so there are no minibatches; fit the model without minibatches",
             ),
             Self::NoParameters => f.write_str("the model has no parameters"),
             Self::Batch { batch: 0, .. } => {
@@ -120,9 +120,9 @@ impl fmt::Display for RecordError {
                 limit,
             } => write!(
                 f,
-                "the estimator `{estimator}` passes over all records in every iteration and is \
-                 refused beyond {limit} of them ({records} here); `joint` has the smaller variance \
-                 at the cost of a minibatch"
+                "the estimator `{estimator}` passes over all records in every iteration, so Jensen limits it \
+                 to {limit} records ({records} here); use `joint`, which has the smaller variance at the cost \
+                 of a minibatch"
             ),
             Self::Memory {
                 what,
@@ -132,17 +132,17 @@ impl fmt::Display for RecordError {
             } => {
                 write!(
                     f,
-                    "{what} would need {}, more than the {} that are allowed",
+                    "{what} would need {}, but the limit is {}",
                     bytes(*needed),
                     bytes(*limit)
                 )?;
                 match svrg {
                     Some(svrg) => write!(
                         f,
-                        "; the estimator `joint-svrg` needs {} and one more pass over the data an epoch",
+                        "; the estimator `joint-svrg` needs only {}, and one more pass over the data per epoch",
                         bytes(*svrg)
                     ),
-                    None => f.write_str("; allow more memory or take a larger batch"),
+                    None => f.write_str("; raise the memory limit or use a larger batch"),
                 }
             }
             Self::Setting(text) => f.write_str(text),

@@ -219,7 +219,7 @@ impl<D: TwiceDifferentiable> Algorithm for Hfsgvi<'_, D> {
         state.calls += self.gradients.take_calls();
         let overflow = |what: &str| Status::Diverged {
             at: iteration,
-            reason: format!("a Newton step led to where {what}"),
+            reason: format!("a Newton step led to a point where {what}"),
         };
         let Some(gradient) = gradient else {
             let record = Record::default().with("overflowed", settings.gradient_draws as f64);
@@ -258,7 +258,7 @@ impl<D: TwiceDifferentiable> Algorithm for Hfsgvi<'_, D> {
             Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "{QUIET} Newton steps in a row predict and bring no more than {} nats each",
+                        "{QUIET} Newton steps in a row predict and gain at most {} nats each",
                         settings.tolerance
                     ),
                     remaining: Some(predicted),

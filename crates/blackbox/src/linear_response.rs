@@ -111,14 +111,14 @@ impl fmt::Display for LinearResponseError {
             Self::TooMany { dim, limit } => write!(
                 f,
                 "linear response for all of {dim} coordinates would form a matrix (the limit is {limit}): \
-                 choose parameters"
+                 choose parameters with --covariance-of"
             ),
             Self::NoSuchCoordinate(i) => write!(f, "there is no coordinate {i}"),
             Self::NoOptimum => f.write_str(
-                "linear response needs an optimum of the mean-field bound, and none was reached from the fit",
+                "linear response needs an optimum of the mean-field bound, but Jensen reached none from the fit",
             ),
             Self::NotConcave => f.write_str(
-                "linear response is not defined: the mean-field bound is not concave at its optimum",
+                "linear response is not defined, because the mean-field bound is not concave at its optimum",
             ),
         }
     }

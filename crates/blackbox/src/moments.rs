@@ -104,13 +104,14 @@ impl Fitting for MomentsSettings {
         let dim = at.density.dim();
         let FamilyKind::Mixture { components } = at.family.kind() else {
             return Err(FitError::Setting(format!(
-                "weighted moments are for mixtures, not for the family `{}`",
+                "importance-weighted moments fit mixtures, not the family `{}`",
                 at.family.kind()
             )));
         };
         if dim > LARGEST {
             return Err(FitError::Setting(format!(
-                "a mixture is for up to {LARGEST} dimensions, and there are {dim}: choose the family `sparse` or `lowrank`"
+                "a mixture can have up to {LARGEST} dimensions, but the model has {dim}: choose the family \
+                 `sparse` or `lowrank`"
             )));
         }
         Ok(Box::new(Moments {
@@ -154,7 +155,7 @@ pub struct MomentsState {
 impl MethodState for MomentsState {
     #[expect(
         clippy::misnamed_getters,
-        reason = "the answer so far is the best mixture, not the one at hand"
+        reason = "the stored result is the best mixture, not the current one"
     )]
     fn omega(&self) -> &[f64] {
         &self.best
@@ -430,7 +431,8 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
             Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "the share of draws that importance weights leave, {:.0} %, has not risen in {PATIENCE} rounds",
+                        "the effective sample size of the importance weights, {:.0} % of the draws, has not \
+                         risen in {PATIENCE} rounds",
                         100.0 * state.share
                     ),
                     remaining: None,
@@ -446,7 +448,7 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
             (iteration >= self.settings.max_iterations).then(|| Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "the weights of a mixture's draws still improve after {iteration} rounds"
+                    "the importance weights of a mixture's draws still improve after {iteration} rounds"
                 ),
             })
         };

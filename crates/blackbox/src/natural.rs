@@ -107,7 +107,7 @@ impl Fitting for NaturalSettings {
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let Some(directions) = at.family.directions() else {
             return Err(FitError::Setting(format!(
-                "natural gradients are for the family `{}`, not for `{}`",
+                "natural gradients fit the family `{}`, not `{}`",
                 FamilyKind::Sparse,
                 at.family.kind()
             )));
@@ -180,7 +180,8 @@ impl<D: TwiceDifferentiable> Natural<'_, D> {
         Some(Status::Stalled {
             at: iteration,
             reason: format!(
-                "each natural-gradient step on {most} draws leaves about as much as it gains, {gain:.2} nats"
+                "natural-gradient steps with {most} draws no longer improve the bound: each gains {gain:.2} \
+                 nats and leaves about as much to gain"
             ),
         })
     }
@@ -254,7 +255,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             _ if converged => Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "natural-gradient steps on {lanes} fresh draws promise less than {tolerance} nats"
+                        "on {lanes} fresh draws, natural-gradient steps predict gains below {tolerance} nats"
                     ),
                     remaining: Some(remaining),
                     standard_error: None,
@@ -283,7 +284,8 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
         let status = status.or_else(|| {
             late.then(|| Status::Stalled {
                 at: iteration,
-                reason: format!("{iteration} natural-gradient steps leave {gain:.2} nats"),
+                reason: format!("after {iteration} natural-gradient steps, the next one still predicts a gain \
+                                 of {gain:.2} nats"),
             })
         });
         Step { record, status }

@@ -185,7 +185,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 .fold(f64::INFINITY, f64::min);
             state.differences.iter_mut().for_each(|d| *d *= 0.2);
             let failure = (smallest < 1e-3 * DIFFERENCES.1).then(|| {
-                "no mode of the local parameters was found for some values of the global ones"
+                "for some values of the global parameters, Jensen found no mode of the local ones"
                     .to_owned()
             });
             return (f64::NEG_INFINITY, f64::INFINITY, failure);
@@ -236,7 +236,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 quadratic.value,
                 predicted,
                 Some(format!(
-                    "no step raises the mass of the global parameters, although the model predicts {predicted:.2} nats"
+                    "no step raises the posterior density of the global parameters, although the model \
+                     predicts {predicted:.2} nats"
                 )),
             );
         };
@@ -386,12 +387,12 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let points = self.points(state, climber);
         let (globals, factor, moved) = self
             .matched(state, &points)
-            .ok_or("the mass of the global parameters has no covariance")?;
+            .ok_or("the curvature of the global parameters' posterior gives no covariance")?;
         state.rounds += 1;
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
             state.omega = self.fitted(state, &globals, &factor, &points).ok_or(
-                "modes of the local parameters were found for too few values of the global ones",
+                "for too few values of the global parameters, Jensen found modes of the local ones",
             )?;
         }
         (state.globals, state.factor) = (globals, factor);

@@ -61,13 +61,13 @@ impl Policy {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
             if !(error > 0.0 && error < 1.0) {
-                return Err(format!("{name} is {error}, but must lie between 0 and 1"));
+                return Err(format!("{name} is {error}, but must be between 0 and 1"));
             }
         }
         let p = self.failure_probability;
         if !(p > 0.0 && p < 0.5) {
             return Err(format!(
-                "failure_probability is {p}, but must lie between 0 and 0.5"
+                "failure_probability is {p}, but must be between 0 and 0.5"
             ));
         }
         let n = self.effective_draws;

@@ -199,7 +199,7 @@ const ROUND_ITERATIONS: u64 = 100;
 
 /// The message of a stalled run that second derivatives mislead.
 const KINK: &str =
-    "second derivatives do not predict the bound on fixed draws, as for a density with kinks";
+    "second derivatives do not predict the bound on fixed draws; the density may have kinks";
 
 impl MethodState for SaaState {
     fn omega(&self) -> &[f64] {
@@ -304,7 +304,8 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             return Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "a Newton optimum of {} draws is, on fresh draws, within {tolerance} nats of the best of the family",
+                        "on fresh draws, the optimum for {} fixed draws is within {tolerance} nats of the best \
+                         bound of the family",
                         state.lanes
                     ),
                     remaining: Some(state.gap[0]),
@@ -336,7 +337,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             }
             None => Some(Status::Diverged {
                 at: state.round,
-                reason: "the density or its gradient is not finite at fresh draws, even with a small spread"
+                reason: "the density or its gradient is not finite at fresh draws, even if their spread is small"
                     .into(),
             }),
         }
@@ -389,7 +390,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "no step of any length improves the bound, although the model predicts {:.2e} nats",
+                    "no step, however short, raises the bound, although the model predicts {:.2e} nats",
                     report.predicted
                 ),
             });
@@ -402,7 +403,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "{} Hessian-vector products reached no optimum of {} fixed draws",
+                    "{} Hessian-vector products did not suffice to find the optimum for {} fixed draws",
                     state.products, state.lanes
                 ),
             });

@@ -92,8 +92,8 @@ impl Fit {
         let most = gap.mean + self.policy.confidence() * gap.standard_error;
         (most < (-self.policy.unreached()).ln_1p()).then(|| {
             Reason::bare(format!(
-                "the log evidence of the refined draws is {:.2} ± {:.2} nats below the ELBO of an approximation, so the draws lack at \
-                 least {:.0} % of the mass",
+                "the log evidence of the refined draws is {:.2} ± {:.2} nats below the ELBO of an \
+                 approximation, so the draws miss at least {:.0} % of the mass",
                 -gap.mean,
                 gap.standard_error,
                 -100.0 * most.exp_m1()
@@ -280,11 +280,12 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     (divergence > limit).then(|| {
         Reason::new(
             format!(
-                "the KL divergence of the {} approximation is about {divergence:.2} nats, above {limit:.2}: its spreads and \
-                 tails may be wrong although k̂ is small",
+                "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
+                 {limit:.2}: its standard deviations and tails may be wrong although k̂ is small",
                 result.kind
             ),
-            "Try a richer family, reparameterise, or choose the draws by importance weights.",
+            "Try a richer family, reparameterise, or resample the draws by importance weights \
+             (`--importance-resample`).",
         )
     })
 }
@@ -294,13 +295,14 @@ fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
     result.beyond.map(|Unreached { coordinate, share }| {
         let text = match coordinate {
             Some(coordinate) => format!(
-                "the {} approximation lacks {share:.1} times its own variance in coordinate {}, far beyond its draws: a slab, a long \
-                 tail or another mode",
+                "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
+                 the approximation's variance in coordinate {}: a slab, a long tail or another mode",
                 result.kind,
                 coordinate + 1
             ),
             None => format!(
-                "the {} approximation lacks {share:.1} times its own mass between its draws: a spike",
+                "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
+                 times the approximation's mass",
                 result.kind
             ),
         };
@@ -315,7 +317,8 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
                 "the log density does not fall in the tail of coordinate {}: the posterior looks improper",
                 coordinate + 1
             ),
-            "Give every parameter a proper prior; constant or perfectly separated outcomes leave a coefficient unbounded.",
+            "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
+             outcomes perfectly, the data do not bound a coefficient.",
         )
     })
 }
@@ -338,8 +341,8 @@ fn other_modes<'a>(
         false => format!("{:.1} standard deviations away", mode.distance()),
     };
     let text = format!(
-        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: the posterior has \
-         several modes and the fit covers one",
+        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: \
+         the posterior has several modes, and the fit covers one of them",
         mode.coordinate + 1,
         mode.below
     );
@@ -347,12 +350,13 @@ fn other_modes<'a>(
     Some(match mirrored {
         false if level > 1 => Reason::new(
             text,
-            "Equal optima often lie on a ridge of unidentified parameters, such as two intercepts that only enter as a sum: give \
-             each a proper prior, or remove one.",
+            "Equal optima often mean that the data do not determine a combination of parameters, such as the \
+             difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
+             remove one.",
         ),
         true => Reason::new(
-            format!("{text}; a change of signs leaves the density the same"),
-            "If the sign has no meaning, as for factor loadings, fix it: declare one of them positive.",
+            format!("{text}; the log density is the same if the signs of these coordinates change"),
+            "If the sign has no meaning, as for factor loadings, declare one loading positive.",
         ),
         false => Reason::bare(text),
     })
@@ -374,7 +378,8 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
     others.iter().any(|other| !answered(other)).then(|| {
         Reason::new(
             format!(
-                "{} starts ended in {} different optima, and few found the best of them: a better one may exist",
+                "{} starts ended in {} different optima, and few of them found the best one: a better one may \
+                 exist",
                 starts.len(),
                 others.len() + 1
             ),

@@ -67,7 +67,7 @@ fn table(summary: &AnalysisSummary) -> String {
         text.push('\n');
     }
     if summary.columns.len() > SHOWN || summary.factors > WIDE {
-        text += "… further columns and factors are in loadings.csv\n";
+        text += "… fit.json and loadings.csv have further columns and factors\n";
     }
     text
 }

@@ -67,7 +67,7 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     recorded?;
     if rows.len() < count {
         remark(&format!(
-            "stopped with {} of {count} simulations: the same command continues",
+            "stopped after {} of {count} simulations: the same command continues",
             rows.len()
         ));
         return Ok(Exit::Untrusted);

@@ -23,7 +23,7 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     let data: Vec<&PathBuf> = files.into_iter().chain(&args.data).collect();
     if let [first, second, ..] = data[..] {
         return Err(Failure::usage(format!(
-            "`{}` and `{}` are both data: give one data file",
+            "`{}` and `{}` are both data files: give one data file",
             first.display(),
             second.display()
         )));
@@ -31,7 +31,7 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     let data = data.first().map(|path| path.as_path());
     if let (Some(data), []) = (data, &models[..]) {
         return Err(Failure::usage(format!(
-            "`{}` is a data file: give the program as well",
+            "`{}` is a data file: give the program too",
             data.display()
         )));
     }

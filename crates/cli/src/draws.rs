@@ -57,8 +57,8 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
             remark(&format!(
-                "there are only {} refined draws, so Jensen repeats them, with new random numbers for generated \
-                 quantities",
+                "there are only {} refined draws, so Jensen repeats them and draws new random numbers for \
+                 generated quantities",
                 refined.draws.count
             ));
         }

@@ -54,7 +54,7 @@ pub fn run(args: FitArgs) -> CommandResult {
     };
     verbose::say(|| {
         let made: usize = program.variables().iter().map(Variable::len).sum();
-        format!("the program is compiled: {made} scalars are reported, {threads} threads")
+        format!("the program is compiled; the fit reports {made} scalars, with {threads} threads")
     });
     let say = Say {
         json: args.json,

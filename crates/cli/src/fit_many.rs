@@ -158,7 +158,7 @@ fn conclude(args: &FitManyArgs, rows: &[&FitRow], wanted: usize) -> CommandResul
     }
     if rows.len() < wanted {
         remark(&format!(
-            "stopped with {} of {wanted} rows: the same command continues",
+            "stopped after {} of {wanted} rows: the same command continues",
             rows.len()
         ));
     }

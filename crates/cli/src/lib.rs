@@ -99,8 +99,8 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
         Ok(worker) => worker.join().unwrap_or(Exit::Internal as u8),
         Err(error) => {
             let failure = Failure::usage(format!(
-                "cannot start a thread with a stack of {} MiB: {error}: `ulimit -v` and `ulimit -u` must leave room for it; only \
-                 what is used of the stack takes memory",
+                "cannot start a thread with a stack of {} MiB: {error}: raise `ulimit -v` and `ulimit -u`; a \
+                 stack takes memory only where it is used",
                 STACK >> 20
             ));
             failure.report();

@@ -69,7 +69,7 @@ fn out_of_memory(before: u64, limit: u64) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the run takes {} of memory, the limit is {} (--memory-limit)",
+        "the run uses {} of memory, but the limit is {} (--memory-limit)",
         format_bytes(taken),
         format_bytes(limit)
     ))

@@ -293,7 +293,7 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     for moved in moved {
         let _ = writeln!(
             text,
-            "{:<8} the prior matters: the mean of {} moves by {:+.1} sd for each doubling of the weight of all priors",
+            "{:<8} the prior matters: if the weight of all priors doubles, the mean of {} moves by {:+.1} sd",
             "", moved.name, moved.shift
         );
     }
@@ -318,7 +318,7 @@ fn predictions(args: &PredictArgs) -> CommandResult {
     )?;
     if made.rows.len() < frame.rows() {
         remark(&format!(
-            "note: {} of {} rows have missing values and no prediction",
+            "note: {} of {} rows have missing values, so they have no prediction",
             frame.rows() - made.rows.len(),
             frame.rows()
         ));

@@ -144,7 +144,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     if parameters.len() > shown.len() {
         let _ = writeln!(
             text,
-            "… and {} more (--json or --out has them all)",
+            "… and {} more (--json or --out lists all)",
             parameters.len() - shown.len()
         );
     }
@@ -155,7 +155,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
     } else if khat <= threshold && !trusted {
-        "within the limit; see the verdict"
+        "within the limit; see the verdict for other checks"
     } else if khat <= threshold.min(0.5) {
         "the approximation is close to the posterior"
     } else if khat <= threshold {
@@ -164,7 +164,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
             true => "the approximation is usable",
         }
     } else if refined && trusted {
-        "the approximation misses posterior mass, so the draws are refined"
+        "the approximation misses posterior mass, so Jensen refines the draws"
     } else if khat <= 1.0 {
         "the approximation misses posterior mass"
     } else {

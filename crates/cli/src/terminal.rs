@@ -38,8 +38,8 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
         .build_global()
         .map_err(|error| {
             Failure::usage(format!(
-                "cannot start {threads} threads with stacks of {} MiB: {error}: ask for fewer by --threads, or for more room \
-                 by `ulimit -v` or `ulimit -u`; of the former only what is used takes memory",
+                "cannot start {threads} threads with stacks of {} MiB: {error}: use fewer threads (--threads), \
+                 or raise `ulimit -v` or `ulimit -u`; a stack takes memory only where it is used",
                 STACK >> 20
             ))
         })?;

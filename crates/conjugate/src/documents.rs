@@ -136,7 +136,7 @@ impl MemoryDocuments {
         }
         if let Some(count) = bag.counts.iter().find(|n| !(n.is_finite() && **n > 0.0)) {
             return Err(format!(
-                "document {document} has the count {count}; counts are positive"
+                "document {document} has the count {count}, but counts must be positive"
             ));
         }
         self.ids.extend_from_slice(&bag.terms);

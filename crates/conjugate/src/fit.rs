@@ -85,8 +85,8 @@ impl ModelFit {
         if let Some(&(i, j)) = self.twins.first() {
             let (i, j) = (position(i) + 1, position(j) + 1);
             verdict.against(Reason::new(
-                format!("{part}s {} and {} are the same", i.min(j), i.max(j)),
-                format!("Ask for fewer {part}s, or try several starts."),
+                format!("{part}s {} and {} are equal", i.min(j), i.max(j)),
+                format!("Use fewer {part}s, or try several starts."),
             ));
         }
         verdict

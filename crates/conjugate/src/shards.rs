@@ -98,7 +98,7 @@ impl Ask<'_> {
 fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
     let expected = ask.reals()?;
     if expected.len() != model.blocks().len() {
-        return Err("it is of another model".to_owned());
+        return Err("it belongs to another model".to_owned());
     }
     Ok(expected)
 }

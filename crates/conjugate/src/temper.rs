@@ -58,7 +58,7 @@ impl FromStr for HeatStart {
             "cold" => Ok(Self::Cold),
             "both" => Ok(Self::Both),
             _ => Err(format!(
-                "a temperature begins warm, cold or both, not `{text}`"
+                "a temperature starts warm, cold or both, not `{text}`"
             )),
         }
     }
@@ -231,7 +231,7 @@ impl Temper {
                 2.0 * passes
             ),
             Self::None | Self::Schedule(_) => {
-                "Let the schedule end at temperature 1, and make all of its passes.".to_owned()
+                "Let the schedule end at temperature 1, and run all of its passes.".to_owned()
             }
         }
     }
@@ -254,7 +254,7 @@ impl Temper {
             Self::Anneal { passes, from } => {
                 if !(passes.is_finite() && *passes > 0.0) {
                     return Err(format!(
-                        "an annealing schedule takes a positive number of passes, not {passes}"
+                        "an annealing schedule needs a positive number of passes, not {passes}"
                     ));
                 }
                 if !(from.is_finite() && *from >= 1.0) {
@@ -271,7 +271,7 @@ impl Temper {
                     .all(|&(pass, t)| pass.is_finite() && t.is_finite() && t >= 1.0);
                 if points.is_empty() || !ascending || !valid {
                     return Err(
-                        "a schedule lists ascending passes with temperatures of at least 1"
+                        "a schedule needs ascending passes with temperatures of at least 1"
                             .to_owned(),
                     );
                 }
@@ -285,13 +285,13 @@ impl Temper {
                 cooling: Some(passes),
                 ..
             }) if !(passes.is_finite() && *passes > 0.0) => Err(format!(
-                "a cooling takes a positive number of passes, not {passes}"
+                "a cooling schedule needs a positive number of passes, not {passes}"
             )),
             Self::Global(g) => {
                 let finite = g.hottest.is_finite() && g.updates_per_pass.is_finite();
                 if g.temperatures < 2 || !finite || g.hottest <= 1.0 {
                     return Err(
-                        "global tempering takes two or more temperatures from 1 to a higher one"
+                        "global tempering needs two or more temperatures from 1 to a higher one"
                             .to_owned(),
                     );
                 }
@@ -301,7 +301,7 @@ impl Temper {
                     || !(g.damping > 0.0 && g.damping <= 1.0)
                 {
                     return Err(
-                        "global tempering takes a positive number of draws and updates, and a damping in (0, 1]"
+                        "global tempering needs a positive number of draws and updates, and a damping in (0, 1]"
                             .to_owned(),
                     );
                 }
@@ -310,7 +310,8 @@ impl Temper {
             Self::Local(l) => {
                 if l.temperatures < 2 || !(l.refresh.is_finite() && l.refresh > 0.0) {
                     return Err(
-                        "local tempering takes two or more temperatures and a positive sum of steps between refreshes"
+                        "local tempering needs two or more temperatures and a positive sum of steps between \
+                         refreshes"
                             .to_owned(),
                     );
                 }
@@ -318,7 +319,7 @@ impl Temper {
                     && !(a.is_finite() && b.is_finite() && a >= 1.0 && b >= 1.0)
                 {
                     return Err(format!(
-                        "the beta prior of inverse temperatures takes two numbers of at least 1, not {a} and {b}"
+                        "the beta prior of inverse temperatures needs two numbers of at least 1, not {a} and {b}"
                     ));
                 }
                 Ok(())
@@ -432,7 +433,7 @@ fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
         None => Ok(usual),
         Some(Ok(size @ 2..=MOST_TEMPERATURES)) => Ok(size),
         Some(_) => Err(format!(
-            "a grid holds 2 to {MOST_TEMPERATURES} temperatures"
+            "a grid must have 2 to {MOST_TEMPERATURES} temperatures"
         )),
     }
 }

@@ -28,9 +28,9 @@ fn write_and_rename(
 ) -> io::Result<()> {
     let name = path
         .file_name()
-        .ok_or_else(|| io::Error::other("this is not the name of a file"))?;
+        .ok_or_else(|| io::Error::other("this is not a file name"))?;
     if path.is_dir() {
-        return Err(io::Error::other("a folder of this name exists"));
+        return Err(io::Error::other("a folder with this name exists"));
     }
     let folder = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,

@@ -120,8 +120,8 @@ impl Mapped {
             return Ok(());
         }
         Err(DataError::invalid(format!(
-            "`{}` was changed while it was read, so that nothing made of it counts: run again, and put new versions of a \
-             file in its place by renaming",
+            "`{}` changed while Jensen read it, so the results are not valid: run again, and replace a file \
+             only by renaming a complete new one",
             self.path.display()
         )))
     }

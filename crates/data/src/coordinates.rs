@@ -88,7 +88,8 @@ impl Coordinates {
         for name in dims.chain(made.coords.keys()) {
             if SAMPLE.contains(&name.as_str()) || !is_storable_name(name) {
                 return Err(refused(format!(
-                    "`{}` cannot name a dimension: {} are those of draws, and names must not be empty or hold spaces, quotes or any of `. , / #`",
+                    "`{}` cannot name a dimension: {} are dimensions of draws, and names must not be empty or \
+                     have spaces, quotes or any of `. , / #`",
                     name.escape_debug(),
                     SAMPLE.map(|name| format!("`{name}`")).join(" and ")
                 )));
@@ -216,7 +217,8 @@ impl Coordinates {
                 Some(_) => {}
                 None => {
                     return Err(DataError::invalid(format!(
-                        "labels of `{name}`: no variable has a dimension of that name; \"dims\" says which has{}",
+                        "labels of `{name}`: no variable has a dimension of that name; \"dims\" gives the \
+                         dimensions of variables{}",
                         like(name, sizes.keys().collect())
                     )));
                 }

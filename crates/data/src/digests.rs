@@ -78,8 +78,8 @@ impl Digests {
                 return match folder.has(Artefact::Fit) {
                     false => Ok(None),
                     true => Err(DataError::invalid(format!(
-                        "`{}` is gone, without which nobody can tell whether the files of this folder belong together; \
-                         bring the file back, or fit again",
+                        "`{}` is missing, so Jensen cannot verify that the files of this folder belong to one \
+                         fit; restore the file, or fit again",
                         path.display()
                     ))),
                 };
@@ -105,12 +105,12 @@ impl Digests {
             (None, None) => Ok(None),
             (Some(noted), Some(bytes)) if noted == hex(Sha256::digest(&bytes)) => Ok(Some(bytes)),
             (Some(_), None) => Err(DataError::invalid(format!(
-                "`{}` is gone; bring the file back, or fit again",
+                "`{}` is missing; restore the file, or fit again",
                 path.display()
             ))),
             _ => Err(DataError::invalid(format!(
-                "`{}` is damaged, or is not the file that this fit wrote, so that its verdict says nothing about it: its SHA-256 is another \
-                 one; bring the file back, or fit again",
+                "the SHA-256 of `{}` is not the one that this fit stored: the file is damaged or from another \
+                 fit, and the verdict does not apply to it; restore the file, or fit again",
                 path.display()
             ))),
         }
@@ -142,7 +142,8 @@ fn is_archive(name: &str) -> bool {
 
 fn changed(path: &Path) -> DataError {
     DataError::invalid(format!(
-        "`{}` is damaged or was changed after it was written: its SHA-256 is another one; bring the file back, or fit again",
+        "the SHA-256 of `{}` is not the one that was stored: the file was damaged or changed after it was \
+         written; restore the file, or fit again",
         path.display()
     ))
 }

@@ -74,9 +74,9 @@ impl DataError {
         let advice = match error.kind() {
             K::StorageFull | K::QuotaExceeded => "; free some space or choose another folder",
             K::PermissionDenied => "; check the permissions of the folder",
-            K::ReadOnlyFilesystem => "; choose a folder that can be written to",
+            K::ReadOnlyFilesystem => "; choose a folder that you can write to",
             _ if cfg!(unix) && error.raw_os_error() == Some(TOO_MANY_FILES) => {
-                "; `ulimit -n` must allow more"
+                "; raise `ulimit -n`"
             }
             _ => "",
         };
@@ -125,7 +125,7 @@ impl fmt::Display for DataError {
                 }
                 match suggestion {
                     Some(near) => write!(f, "; did you mean `{near}`?"),
-                    None if available.is_empty() => write!(f, "; the data holds no variables"),
+                    None if available.is_empty() => write!(f, "; the data have no variables"),
                     None => {
                         const SHOWN: usize = 12;
                         let names: Vec<_> = available

@@ -34,7 +34,7 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let bytes = held(file, most).map_err(failed)?;
     bytes.ok_or_else(|| {
         DataError::invalid(format!(
-            "`{}` is no file and gives more than {}: write what it gives into a file",
+            "`{}` is not a file and yields more than {}: write its content to a file",
             path.display(),
             bytes_in_words(most)
         ))
@@ -65,7 +65,7 @@ pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u
 pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() && !about.is_dir() => Err(DataError::invalid(format!(
-            "`{}` is a pipe or a device, where a file is read",
+            "`{}` is a pipe or a device, but Jensen needs a file",
             path.display()
         ))),
         _ => Ok(()),
@@ -98,7 +98,7 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
         };
         if !file.starts_with(&root) {
             return Err(DataError::invalid(format!(
-                "it leads out of `{}`",
+                "it points outside `{}`",
                 folder.display()
             )));
         }

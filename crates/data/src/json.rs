@@ -162,7 +162,7 @@ impl Parser<'_> {
     fn document(&mut self) -> Result<DataSet, DataError> {
         self.skip_space();
         if !self.cursor.eat(b'{') {
-            return Err(self.unexpected("`{`: the data is one JSON object of variables"));
+            return Err(self.unexpected("`{`: the data are one JSON object of variables"));
         }
         let mut data = DataSet::new();
         self.skip_space();
@@ -174,7 +174,7 @@ impl Parser<'_> {
                 if data.knows(&name) {
                     return Err(self
                         .cursor
-                        .error(at, format!("data variable `{name}` is given twice")));
+                        .error(at, format!("data variable `{name}` appears twice")));
                 }
                 self.variable = name;
                 let mut builder = Builder::new();
@@ -228,7 +228,7 @@ impl Parser<'_> {
             }
         };
         if nesting >= MAX_NESTING {
-            return Err(self.unexpected("lists that are nested less deeply"));
+            return Err(self.unexpected("lists with less nesting"));
         }
         self.cursor.pos += 1;
         self.skip_space();
@@ -290,7 +290,7 @@ impl Parser<'_> {
         if self.path.len() >= MAX_NESTING {
             return Err(self.cursor.error(
                 at,
-                format!("more than {MAX_NESTING} lists inside one another"),
+                format!("more than {MAX_NESTING} nested lists"),
             ));
         }
         if builder.leaf_level.is_some_and(|leaf| leaf <= level) {
@@ -340,7 +340,7 @@ impl Parser<'_> {
         if self.path.len() >= MAX_NESTING {
             return Err(self.cursor.error(
                 at,
-                format!("more than {MAX_NESTING} lists inside one another"),
+                format!("more than {MAX_NESTING} nested lists"),
             ));
         }
         self.enter_leaf(builder, level, at, "a tuple")?;
@@ -366,7 +366,8 @@ impl Parser<'_> {
                 Ok(k @ 1..=1000) if first || k <= slots.len() => k,
                 _ => {
                     let message = format!(
-                        "{}: `{key}` is no slot of this tuple: objects inside the data are tuples with the keys \"1\", \"2\", …",
+                        "{}: `{key}` is not a slot of this tuple: objects inside the data are tuples with the \
+                         keys \"1\", \"2\", …",
                         self.location()
                     );
                     return Err(self.cursor.error(key_at, message));
@@ -375,7 +376,7 @@ impl Parser<'_> {
             if !seen.insert(slot) {
                 return Err(self.cursor.error(
                     key_at,
-                    format!("{}: tuple slot {slot} is given twice", self.location()),
+                    format!("{}: tuple slot {slot} appears twice", self.location()),
                 ));
             }
             while slots.len() < slot {
@@ -524,7 +525,8 @@ impl Parser<'_> {
                 "nan" => Ok(Number::Real(f64::NAN)),
                 _ => {
                     let message = format!(
-                        "{}: a string is no number (only \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their long forms are)",
+                        "{}: a string is not a number (except \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their \
+                         long forms)",
                         self.location()
                     );
                     Err(self.cursor.error(start, message))
@@ -552,7 +554,7 @@ impl Parser<'_> {
                 let advice = if word == "null" { "" } else { "; write 0 or 1" };
                 return Err(self.cursor.error(
                     start,
-                    format!("{}: {what} no number{advice}", self.location()),
+                    format!("{}: {what} not a number{advice}", self.location()),
                 ));
             }
         }
@@ -576,7 +578,7 @@ impl Parser<'_> {
         serde_json::from_str(&self.cursor.text[start..=pos]).map_err(|_| {
             self.cursor.error(
                 start,
-                "this string holds an invalid escape or control character",
+                "this string has an invalid escape or control character",
             )
         })
     }

@@ -70,12 +70,12 @@ impl<'a> Entry<'a> {
                     ),
                     None if v.len() == 1 => {
                         format!(
-                            "{:?}: an integer must be written without decimal point or exponent",
+                            "{:?}: an integer must not have a decimal point or exponent",
                             v[0]
                         )
                     }
                     None => format!(
-                        "{} of which some are written with a decimal point or exponent: integers must be written without",
+                        "{} of which some have a decimal point or exponent, but integers must not have one",
                         describe(self.value)
                     ),
                 };

@@ -48,7 +48,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
         if parser.data.knows(&parser.variable) {
             return Err(parser.cursor.error(
                 at,
-                format!("data variable `{}` is given twice", parser.variable),
+                format!("data variable `{}` appears twice", parser.variable),
             ));
         }
         let start = parser.cursor.pos;
@@ -308,7 +308,8 @@ impl<'a> Parser<'a> {
         self.generated = self.generated.saturating_add(count);
         if self.generated > MAX_GENERATED {
             let message = format!(
-                "{}: ranges and lengths ask for more than {MAX_GENERATED} numbers in all; write larger data as JSON",
+                "{}: ranges and lengths would give more than {MAX_GENERATED} numbers in total; write larger \
+                 data as JSON",
                 self.location()
             );
             return Err(self.cursor.error(at, message));
@@ -339,7 +340,7 @@ impl<'a> Parser<'a> {
                 if self.cursor.peek().is_some_and(is_name_byte) {
                     return Err(self
                         .cursor
-                        .error(start, format!("{}: this is no number", self.location())));
+                        .error(start, format!("{}: this is not a number", self.location())));
                 }
                 let real = match text.parse::<f64>() {
                     Ok(x) if x.is_finite() => sign * x,
@@ -353,7 +354,7 @@ impl<'a> Parser<'a> {
                     Err(_) => {
                         return Err(self
                             .cursor
-                            .error(digits, format!("{}: this is no number", self.location())));
+                            .error(digits, format!("{}: this is not a number", self.location())));
                     }
                 };
                 if integer
@@ -380,7 +381,7 @@ impl<'a> Parser<'a> {
                     }
                     word @ ("TRUE" | "FALSE" | "T" | "F") => {
                         let message =
-                            format!("{}: {word} is no number; write 0 or 1", self.location());
+                            format!("{}: {word} is not a number; write 0 or 1", self.location());
                         Err(self.cursor.error(at, message))
                     }
                     word => {

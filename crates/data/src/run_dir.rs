@@ -107,7 +107,7 @@ impl RunDir {
             let run = Self::open(path)?;
             if run.command != command {
                 return Err(DataError::invalid(format!(
-                    "the folder `{}` holds results of `jensen {}`; choose another one for `jensen {command}`",
+                    "the folder `{}` has results of `jensen {}`; choose another one for `jensen {command}`",
                     path.display(),
                     run.command
                 )));
@@ -120,7 +120,8 @@ impl RunDir {
         if let Some(entry) = entries.next() {
             let entry = entry.map_err(|e| DataError::io("read the folder", path, &e))?;
             return Err(DataError::invalid(format!(
-                "the folder `{}` is not empty and was not written by jensen (it holds `{}`); choose a new or empty folder",
+                "the folder `{}` is not empty and was not written by jensen (it has `{}`); choose a new or \
+                 empty folder",
                 path.display(),
                 entry.file_name().to_string_lossy()
             )));
@@ -143,7 +144,7 @@ impl RunDir {
         let marker_path = path.join(Artefact::Marker.file_name());
         let foreign = |why: &str| {
             DataError::invalid(format!(
-                "the folder `{}` is not one that jensen wrote: {why}",
+                "Jensen did not write the folder `{}`: {why}",
                 path.display()
             ))
         };
@@ -161,10 +162,10 @@ impl RunDir {
             Err(e) => return Err(DataError::io("read", &marker_path, &e)),
         };
         let marker: Marker = serde_json::from_str(&text)
-            .map_err(|_| foreign("its `jensen.json` is of another kind"))?;
+            .map_err(|_| foreign("its `jensen.json` has another format"))?;
         if marker.layout > LAYOUT {
             return Err(DataError::invalid(format!(
-                "the folder `{}` was written by a newer jensen ({}); this one reads layout {LAYOUT}",
+                "the folder `{}` comes from a newer jensen ({}); this one reads layout {LAYOUT}",
                 path.display(),
                 marker.version
             )));

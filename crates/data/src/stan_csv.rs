@@ -301,7 +301,7 @@ fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
         return Err("the header does not begin with lp__,log_p__,log_g__");
     }
     group_columns(&columns[LEADING.len()..])
-        .ok_or("the subscripts of a variable do not run through an array in column-major order")
+        .ok_or("the subscripts of a variable are not in column-major order")
 }
 
 /// The numbers of a row.
@@ -309,7 +309,7 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     let mut row = Vec::with_capacity(columns);
     for field in line.split(',') {
         let number = field.trim().parse::<f64>();
-        row.push(number.map_err(|_| format!("`{field}` is no number"))?);
+        row.push(number.map_err(|_| format!("`{field}` is not a number"))?);
     }
     if row.len() != columns {
         return Err(format!("{} values under {columns} columns", row.len()));

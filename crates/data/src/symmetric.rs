@@ -94,7 +94,7 @@ fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'
 /// Row, column and value of a line, numbered as in the file.
 fn entry(cursor: &Cursor<'_>, words: &[(usize, &str)]) -> Result<Entry, DataError> {
     let [(at, row), (second, column), (third, value)] = words else {
-        let message = "an entry is a row, a column and a value on one line";
+        let message = "expected a row, a column and a value on one line";
         return Err(cursor.error(words[0].0, message));
     };
     let number = |at: usize, word: &str| {
@@ -152,7 +152,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "a precision matrix is square, and this one has {rows} rows and {columns} columns"
+                "a precision matrix must be square, but this one has {rows} rows and {columns} columns"
             ),
         ));
     }
@@ -178,7 +178,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "{count} entries are announced, and there are {}",
+                "the header announces {count} entries, but there are {}",
                 entries.len()
             ),
         ));
@@ -225,7 +225,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
     {
         let mut put = |position: (usize, usize)| match positions.insert(position, (value, at)) {
             None => Ok(()),
-            Some(_) => Err(cursor.error(at, "this entry stands here for the second time")),
+            Some(_) => Err(cursor.error(at, "this entry appears for the second time")),
         };
         put((column, row))?;
         if one && row != column {
@@ -241,7 +241,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
             return Err(cursor.error(
                 *at,
                 format!(
-                    "the matrix is not symmetric: this entry is {value}, its mirror image {other}"
+                    "the matrix is not symmetric: this entry is {value}, but its mirror image is {other}"
                 ),
             ));
         }

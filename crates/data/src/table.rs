@@ -99,7 +99,7 @@ impl Column {
         };
         let (row, word) = first.unwrap_or((0, ""));
         DataError::invalid(format!(
-            "the column `{}` holds words, expected numbers (row {}: `{word}`)",
+            "the column `{}` has words, but Jensen expects numbers (row {}: `{word}`)",
             self.name,
             row + 1,
         ))
@@ -150,7 +150,7 @@ impl Column {
                 .map(|at| Some(*at))
                 .ok_or_else(|| {
                     DataError::invalid(format!(
-                        "the column `{}` holds `{text}` in row {}, which is none of {}",
+                        "the column `{}` has `{text}` in row {}, but must have one of {}",
                         self.name,
                         row + 1,
                         levels
@@ -206,7 +206,7 @@ impl Table {
         for (at, column) in columns.iter().enumerate() {
             if column.cells.len() != rows {
                 return Err(DataError::invalid(format!(
-                    "{source}: the column `{}` has {} rows where `{}` has {rows}",
+                    "{source}: the column `{}` has {} rows, but `{}` has {rows}",
                     column.name,
                     column.cells.len(),
                     columns[0].name
@@ -380,13 +380,14 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     }
     let plain = held(flate2::read::MultiGzDecoder::new(bytes.as_slice()), most).map_err(|e| {
         DataError::invalid(format!(
-            "`{}` is not a gzip file that can be read to its end: {e}",
+            "`{}` is not a complete gzip file: {e}",
             path.display()
         ))
     })?;
     plain.ok_or_else(|| {
         DataError::invalid(format!(
-            "`{}` has more than {} of data, the limit on memory: raise the limit, or decompress the file first (`gunzip`)",
+            "`{}` has more than {} of data, the memory limit: raise the limit, or decompress the file first \
+             (`gunzip`)",
             path.display(),
             bytes_in_words(most)
         ))

@@ -16,8 +16,8 @@ use crate::table::{Cells, Column, Table};
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
 /// The message about a cell without a value in a column that needs one in every row.
-const NO_VALUE: &str = "a value in every row, and there is none here: leave such rows out, or give the missing values \
-                        parameters of their own";
+const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
+                        values parameters of their own";
 
 /// Largest number of stored locations in the file, each found by reading the text before it; for further columns,
 /// messages name no line.
@@ -88,7 +88,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
             return Err(text.error(
                 last,
                 format!(
-                    "this row has {} where the first one has {width}",
+                    "this row has {}, but the first one has {width}",
                     cells(row.len())
                 ),
             ));
@@ -135,7 +135,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
                 }
             };
             Column {
-                first_word: word.and_then(|at| match location(at, "numbers, and this is none") {
+                first_word: word.and_then(|at| match location(at, "numbers, but this is not a number") {
                     DataError::Parse(location) => Some(location),
                     _ => None,
                 }),

@@ -55,8 +55,8 @@ impl TraceWriter {
             };
             if !complete {
                 return Err(DataError::invalid(format!(
-                    "the trace `{}` has {line} complete lines where the checkpoint expects {lines}; \
-                     it does not belong to this run",
+                    "the trace `{}` has {line} complete lines, but the checkpoint expects {lines}; it does not \
+                     belong to this run",
                     path.display()
                 )));
             }

@@ -143,7 +143,7 @@ impl Sparse {
             for &(c, v) in row.as_ref() {
                 if c as usize >= columns {
                     return Err(ShapeError(format!(
-                        "row {n} names column {c} of {columns} columns (counted from 0)"
+                        "row {n} refers to column {c} of {columns} columns (counted from 0)"
                     )));
                 }
                 match column[first..].iter().position(|&other| other == c) {
@@ -171,7 +171,7 @@ impl Sparse {
         whole_rows(data.len(), columns)?;
         if columns > usize::from(u16::MAX) + 1 {
             return Err(ShapeError(format!(
-                "{columns} columns are more than the 65536 that sparse rows of bytes may have"
+                "{columns} columns are more than the 65536 that sparse rows of bytes can have"
             )));
         }
         let kept = data.iter().filter(|&&b| b != 0).count();

@@ -139,7 +139,7 @@ impl Centring {
     /// The remark about it.
     fn remark(&self) -> String {
         if self.series {
-            return "centring: the fit uses the elements of series instead of the program's shocks"
+            return "centring: the fit uses the elements of series as parameters instead of the program's shocks"
                 .to_owned();
         }
         let lambdas = || self.powers.iter().map(|(_, lambda, _)| *lambda);
@@ -264,7 +264,7 @@ impl Model {
         };
         let Some(ways) = ways else {
             return Err(Error::Input(
-                "the stored centring is of another program".to_owned(),
+                "the stored centring belongs to another program".to_owned(),
             ));
         };
         Ok(CentredModel {

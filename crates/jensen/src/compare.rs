@@ -135,8 +135,8 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
         && let Some((other, found)) = counts.find(|(_, found)| *found != count)
     {
         return Err(Error::Input(format!(
-            "`{first}` has {count} observations in `{variable}`, `{other}` has {found}: only fits of the same \
-             observations can be compared"
+            "`{first}` has {count} observations in `{variable}`, but `{other}` has {found}: compare only fits \
+             of the same observations"
         )));
     }
     let elpd = |c: &Candidate| c.loo.as_ref().map_or(f64::NEG_INFINITY, |loo| loo.elpd);

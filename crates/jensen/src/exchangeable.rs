@@ -169,7 +169,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     let data = record_data(&program, count);
     if data.is_empty() {
         return Err(Error::Input(format!(
-            "no data of {name} have the size `{count}`, so it counts no records"
+            "no data of {name} have the size `{count}`, so it cannot count records"
         )));
     }
     let records = open(&data)?;

@@ -176,8 +176,8 @@ impl Fitted {
         if let Some(name) = &self.moved {
             verdict.against(Reason::new(
                 format!(
-                    "weights move the mean or the standard deviation of {name}, and too few draws have weight to \
-                     correct it"
+                    "the importance weights change the mean or the standard deviation of {name}, but the \
+                     effective sample size is too small to use them"
                 ),
                 "Refine the draws (`--refine auto`), or use another family.",
             ));
@@ -187,8 +187,8 @@ impl Fitted {
             && let Some(name) = self.beyond_numbers()
         {
             verdict.against(Reason::bare(format!(
-                "the draws of {name} are too large for a mean or standard deviation: the posterior may be improper, or lacks \
-                 these moments. Give it a proper prior."
+                "the draws of {name} are too large to compute a mean or standard deviation: the posterior may \
+                 be improper or have infinite moments. Give {name} a proper prior."
             )));
         }
         verdict
@@ -242,7 +242,7 @@ impl Fitted {
 /// memory than allowed.
 #[allow(
     clippy::disallowed_methods,
-    reason = "whoever brings a clock calls `fit_with`"
+    reason = "a caller with a clock calls `fit_with`"
 )]
 pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> {
     let epoch = Instant::now();

@@ -78,7 +78,7 @@ impl Footprint {
         } else if method.batch().is_some() {
             "raise the limit"
         } else {
-            "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit"
+            "choose a method with fewer draws per iteration (`--method bbvi`), or raise the limit"
         };
         Need {
             what: "this fit".to_owned(),

@@ -200,8 +200,8 @@ impl Fitted {
         let count = self.fit.labellings();
         (count > 1).then(|| {
             format!(
-                "this is one of {count} equivalent labellings: permuting array elements gives the other modes; the log evidence \
-                 of all of them is {:.3} nats larger",
+                "this is one of {count} equivalent labellings: permutations of array elements give the other \
+                 modes; the log evidence of all of them is {:.3} nats larger",
                 (count as f64).ln()
             )
         })
@@ -352,8 +352,8 @@ impl Fitted {
                 ("draws".to_owned(), self.draws_seconds),
             ],
             footnote: format!(
-                "The evidence lower bound is in nats, with all normalising constants; the log evidence is at least that \
-                 large. Intervals are those of {}.",
+                "The evidence lower bound is in nats, with all normalising constants; the log evidence is at \
+                 least that large. Intervals are those of {}.",
                 match self.refined().is_some_and(|refined| refined.mixed()) {
                     true => "the refined draws",
                     false => "the approximation",
@@ -401,8 +401,8 @@ impl Fitted {
         let heads = ["tried", "bound, nats", "Pareto k̂", "outcome"];
         Some(Exhibit {
             heading: "Stages of the fit".to_owned(),
-            note: "The stages in order, up to the first that passed its checks. An ELBO is a lower bound on the \
-             log evidence; a refinement estimates the log evidence itself."
+            note: "The stages in order, up to the first that passed its checks. An ELBO is a lower bound on \
+                   the log evidence; a refinement estimates the log evidence itself."
                 .to_owned(),
             table: (heads.map(str::to_owned).to_vec(), families.chain(refinement).collect()),
             ..Exhibit::default()

@@ -84,8 +84,9 @@ impl Predictive {
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {
             "What does the prior predict?".clone_into(&mut exhibit.heading);
-            "Data sets simulated from the prior, beside the observed one, which had no part in this fit. A usual prior includes the data \
-             easily; one that mostly predicts values that cannot be is too wide."
+            "Data sets simulated from the prior, with the observed one, which had no part in this fit. A \
+             plausible prior includes the data easily; a prior that mostly predicts impossible values is too \
+             wide."
                 .clone_into(&mut exhibit.note);
             exhibit.figures.truncate(1);
         }
@@ -154,8 +155,9 @@ impl Replicated {
             figures: vec![
                 (
                     self.distribution(data),
-                    "Share of the observations by value, with the band that contains 90 % of the replicated data \
-                     sets. Shares of counts are drawn as square roots, so that rare values can be seen (a rootogram).".to_owned(),
+                    "Share of the observations by value, with the band that contains 90 % of the replicated \
+                     data sets. The axis shows square roots of shares, so that rare values are visible (a \
+                     rootogram).".to_owned(),
                 ),
                 (
                     intervals,
@@ -388,10 +390,12 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
     ];
     Some(Exhibit {
         heading: "How well does the model predict new observations?".to_owned(),
-        note: format!("Leave-one-out cross-validation from log_lik, by Pareto smoothed importance sampling. {doubt}"),
+        note: format!("Leave-one-out cross-validation from log_lik, by Pareto smoothed importance sampling. \
+                       {doubt}"),
         figures: vec![(
             Figure::new("").panel(chart),
-            "Influence of each observation on the posterior: the tail index of the weights that leave it out.".to_owned(),
+            "Influence of each observation on the posterior: the tail index of the importance weights for its \
+             removal.".to_owned(),
         )],
         table: (heads.map(str::to_owned).to_vec(), vec![row]),
     })

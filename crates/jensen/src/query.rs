@@ -44,7 +44,7 @@ pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Resul
         check_dimensions("direction", directions, dim)?;
         if directions.len() != 1 && directions.len() != query.points.len() {
             return Err(Error::Input(format!(
-                "{} directions for {} points: expected one for each point, or one for all",
+                "{} directions for {} points: expected one per point, or one for all",
                 directions.len(),
                 query.points.len()
             )));

@@ -87,7 +87,7 @@ impl Sample {
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
-                "there are no initial values {}, because there are only {} draws",
+                "initial values {} do not exist, because there are only {} draws",
                 draw + 1,
                 self.table.len()
             )));
@@ -114,7 +114,7 @@ impl Sample {
                 }
                 Some(_) => {
                     return Err(Error::Input(format!(
-                        "`{}` is a tuple within an array or a tuple, and such a file has no format for its values",
+                        "`{}` is a tuple within an array or a tuple, for which this file has no format",
                         variable.name
                     )));
                 }

@@ -377,7 +377,7 @@ impl<D> Model<D> {
         }
         if !parameters.iter().any(&given) {
             return Err(Error::Input(format!(
-                "no parameter has a value: the parameters are {}",
+                "the file has no value of a parameter: the parameters are {}",
                 listed(&parameters)
             )));
         }
@@ -562,7 +562,7 @@ fn with_usable_generated_quantities(
     if failure(&without).is_some() {
         return Ok((posterior, Vec::new()));
     }
-    let remark = format!("the generated quantities fail and are omitted: {reason}");
+    let remark = format!("generated quantities fail, so Jensen omits them: {reason}");
     Ok((without, vec![remark]))
 }
 

@@ -79,8 +79,8 @@ fn with_tails(
             plain: None,
             tail_khat,
             undefined: Some(format!(
-                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from \
-                 {limit:.2} on, these draws do not determine a mean, and from 1 on none exists",
+                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}. Above \
+                 {limit:.2} the draws do not determine a mean, and above 1 the mean does not exist",
                 error(tail)
             )),
             ..summary
@@ -88,8 +88,8 @@ fn with_tails(
     }
     let undefined = reaches(of_sd, NO_VARIANCE).map(|tail| {
         format!(
-            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and from {NO_VARIANCE} on the variance is \
-             infinite",
+            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and above \
+             {NO_VARIANCE} the variance is infinite",
             error(tail)
         )
     });
@@ -117,7 +117,8 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     ParameterSummary {
         sd: f64::NAN,
         undefined: Some(format!(
-            "no standard deviation: {:.3} ± {:.0} % by these draws, of which a few far out decide it (limit {:.0} %)",
+            "no standard deviation: the draws give {:.3} ± {:.0} %, which a few extreme draws determine (limit \
+             {:.0} %)",
             summary.sd,
             100.0 * error,
             100.0 * policy.sd_error

@@ -101,7 +101,7 @@ impl Units {
         }
         if units.kept.is_empty() {
             return Err(Error::Input(
-                "every column is constant, so there is nothing to learn".to_owned(),
+                "every column is constant, so Jensen has no data to learn from".to_owned(),
             ));
         }
         Ok(units)
@@ -304,7 +304,7 @@ impl Units {
             .collect();
         if !constant.is_empty() {
             notes.push(format!(
-                "constant columns are left out: {}",
+                "Jensen omits constant columns: {}",
                 listed(constant)
             ));
         }
@@ -316,7 +316,7 @@ impl Units {
         let copies: Vec<String> = copies.collect();
         if !copies.is_empty() {
             notes.push(format!(
-                "columns that repeat another column in other units are left out: {}",
+                "Jensen omits columns that equal another column up to units: {}",
                 listed(copies)
             ));
         }

@@ -108,10 +108,10 @@ pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Variance of the gradient".to_owned(),
         note: format!(
-            "The trace of the covariance of each estimator along the iterates of this fit. The table has its two \
-             parts at iteration {}: the variance with the draws integrated out, and the variance with all records. \
-             An estimator that reduces only the noise of the draws stays above the first dashed line, and one that \
-             reduces only the noise of subsampling stays above the second.",
+            "The trace of the covariance of each estimator along the iterates of this fit. The table has two \
+             parts of it at iteration {}: the variance with the draws integrated out, and the variance with \
+             all records. An estimator that reduces only the noise of the draws stays above the first dashed \
+             line, and one that reduces only the noise of subsampling stays above the second.",
             last.iteration
         ),
         figures: vec![(

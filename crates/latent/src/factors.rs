@@ -631,7 +631,8 @@ pub fn fit_factors(
     }
     if model.likelihood.predictors() != 1 {
         return Err(Error::Unsupported(format!(
-            "factor analysis of the likelihood `{}` is not offered: its observations have several linear predictors",
+            "the likelihood `{}` has several linear predictors per observation, so factor analysis does not \
+             support it",
             model.likelihood.name()
         )));
     }
@@ -648,7 +649,7 @@ pub fn fit_factors(
         for (y, row) in own.response.iter().zip(rows) {
             if let Some(domain) = model.likelihood.refuses(*y, 1.0) {
                 return Err(Error::Data(format!(
-                    "column {}, row {}: the entry is {y}, and the likelihood `{}` needs {domain}",
+                    "column {}, row {}: the entry is {y}, but the likelihood `{}` needs {domain}",
                     i + 1,
                     row + 1,
                     model.likelihood.name()

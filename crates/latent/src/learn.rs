@@ -373,7 +373,7 @@ impl Search<'_> {
             None => {
                 self.stopped = true;
                 Err(Error::Prior(
-                    "the time did not suffice for a fit".to_owned(),
+                    "the time limit ended a fit".to_owned(),
                 ))
             }
         }
@@ -692,7 +692,7 @@ pub fn learn(
         (Status::Interrupted { .. }, Some(limit)) if !watch.is_cancelled() => {
             Status::BudgetReached {
                 limit: Limit::Seconds(limit),
-                detail: "within a step of the search for hyperparameters".to_owned(),
+                detail: "the time limit ended a step of the search for hyperparameters".to_owned(),
             }
         }
         (status, _) => status,
@@ -705,7 +705,7 @@ pub fn learn(
         ..watch
     };
     let fit = unhurried.fit(&at, &settings.fit, Some(&warm), true)?;
-    let fit = fit.ok_or_else(|| Error::Prior("the last fit was stopped".to_owned()))?;
+    let fit = fit.ok_or_else(|| Error::Prior("the time limit stopped the last fit".to_owned()))?;
     Ok(Learned {
         x,
         theta,

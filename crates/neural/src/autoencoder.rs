@@ -125,7 +125,7 @@ impl Autoencoder {
             if *spec != tensor.spec || tensor.data.len() != spec.len() {
                 let found = &tensor.spec;
                 return Err(AutoencoderError::Tensors(format!(
-                    "the weights are of another architecture: `{}` is {} × {}, expected `{}` of {} × {}",
+                    "the weights have another architecture: `{}` is {} × {}, expected `{}` of {} × {}",
                     found.name, found.inputs, found.outputs, spec.name, spec.inputs, spec.outputs
                 )));
             }
@@ -175,7 +175,7 @@ impl Autoencoder {
                 .zip(&log_sds)
                 .all(|(mean, sd)| mean.spec == sd.spec && mean.data.len() == sd.data.len());
         if !same && !log_sds.is_empty() {
-            let text = "the standard deviations of the weights are of another architecture";
+            let text = "the standard deviations of the weights have another architecture";
             return Err(AutoencoderError::Tensors(text.to_owned()));
         }
         self.posterior = WeightPosterior::new(means.to_vec(), log_sds, before);

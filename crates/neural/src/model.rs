@@ -110,7 +110,7 @@ impl std::fmt::Display for RecordError {
             Self::Width { found, expected } => {
                 write!(
                     f,
-                    "records have {found} values, the model expects {expected}"
+                    "records have {found} values, but the model expects {expected}"
                 )
             }
             Self::Domain { record, error } => write!(f, "record {}: {error}", record + 1),
@@ -153,7 +153,7 @@ impl Architecture {
         {
             let width = self.width;
             return error(format!(
-                "records of {width} values do not divide into groups of {categories} categories"
+                "records of {width} values cannot be divided into groups of {categories} categories"
             ));
         }
         Ok(())

@@ -87,7 +87,7 @@ impl TrainSettings {
                 if records.width() != width {
                     let found = records.width();
                     return error(format!(
-                        "{what} records have {found} values, the model expects {width}"
+                        "{what} records have {found} values, but the model expects {width}"
                     ));
                 }
             }
@@ -210,7 +210,7 @@ impl<'a> Trainer<'a> {
                 .zip(&self.bound.specs)
                 .all(|(tensor, spec)| tensor.spec == *spec && tensor.data.len() == spec.len());
         if !same {
-            let text = "the weights to begin with are of another architecture";
+            let text = "the initial weights have another architecture";
             return Err(TrainError(text.to_owned()));
         }
         self.start = Some(tensors);

@@ -146,7 +146,7 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
 }
 
 /// The reason why a check of the data ended early.
-const TOO_LONG: &str = "this takes longer than a look while typing may";
+const TOO_LONG: &str = "the evaluation takes too long for a preview while typing";
 
 /// Reports the state of a run from time to time.
 struct Teller<'a> {

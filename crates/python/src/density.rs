@@ -77,11 +77,11 @@ impl Callback<'_> {
     fn matrix(&self, what: &str, given: &Bound<'_, PyAny>, lanes: usize) -> PyResult<Vec<f64>> {
         let expected = || format!("{what} of shape ({lanes}, {}) and type float64", self.dim);
         let array: PyReadonlyArray2<'_, f64> = given.extract().map_err(|_| {
-            PyTypeError::new_err(format!("the density gave {given:?} for {}", expected()))
+            PyTypeError::new_err(format!("the density returned {given:?} for {}", expected()))
         })?;
         if array.shape() != [lanes, self.dim] {
             return Err(PyValueError::new_err(format!(
-                "the density gave an array of shape {:?} for {}",
+                "the density returned an array of shape {:?} for {}",
                 array.shape(),
                 expected()
             )));
@@ -97,17 +97,17 @@ impl Callback<'_> {
             let (values, slopes): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
                 given.extract(py).map_err(|_| {
                     PyTypeError::new_err(
-                        "a density gives two arrays for points: values and gradients",
+                        "a density must return two arrays for points: values and gradients",
                     )
                 })?;
             let values: PyReadonlyArray1<'_, f64> = values.extract().map_err(|_| {
                 PyTypeError::new_err(format!(
-                    "the density gave {values:?} for {lanes} values of type float64"
+                    "the density returned {values:?} for {lanes} values of type float64"
                 ))
             })?;
             if values.len() != lanes {
                 return Err(PyValueError::new_err(format!(
-                    "the density gave {} values for {lanes} points",
+                    "the density returned {} values for {lanes} points",
                     values.len()
                 )));
             }

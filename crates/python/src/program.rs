@@ -366,7 +366,7 @@ impl Fitted {
     ) -> PyResult<Drawn<'py>> {
         let Some(program) = &self.program else {
             return Err(PyValueError::new_err(
-                "a fit of a density in Python keeps its draws alone: ask for more with `draws=` when fitting",
+                "a fit of a density in Python keeps only its draws: request more with `draws=` when fitting",
             ));
         };
         let settings = &self.fitted.settings;
@@ -440,8 +440,8 @@ pub fn generate<'py>(
             // What the words meant in the fit is not known here.
             if let Some(column) = data.levels()?.keys().next() {
                 return Err(Error::Input(format!(
-                    "`{}`: the words of column `{column}` would be numbered anew, which need not be as in the fit: give \
-                     their numbers, or use the command `jensen generate` on the fit's folder",
+                    "`{}`: Jensen would number the words of column `{column}` again, perhaps differently from \
+                     the fit: give their numbers, or use the command `jensen generate` on the fit's folder",
                     path.display()
                 )));
             }

@@ -118,7 +118,7 @@ pub fn fit_shards(
     let given = read_request(request)?;
     if resume && out.is_none() {
         return Err(PyValueError::new_err(
-            "resume goes on in a folder: give out=",
+            "resume= continues a run in its folder: give out=",
         ));
     }
     let values = data.map(data_set).transpose()?;

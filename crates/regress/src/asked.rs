@@ -44,7 +44,7 @@ impl Formulas {
     /// One cannot be read, or is of no parameter of the family.
     pub fn parse(request: &Request, family: &Family) -> Result<Self> {
         let Some(first) = request.formulas.first() else {
-            return Err(Error::new("no formula is given").help("write one such as `y ~ x`"));
+            return Err(Error::new("there is no formula").help("write a formula such as `y ~ x`"));
         };
         let mut made = Self {
             mean: Formula::parse(first)?,
@@ -73,7 +73,7 @@ impl Formulas {
                                 start: 0,
                                 end: text.len(),
                             },
-                            "a fixed parameter is a number",
+                            "a fixed parameter must be a number",
                         )
                         .help("write nu = 4, or a formula such as nu ~ x"));
                     };
@@ -99,9 +99,10 @@ impl Formulas {
                         return Err(Error::at(
                             text,
                             left.span,
-                            "left of `~` stands a parameter of the family",
+                            "the left side of `~` must be a parameter of the family",
                         )
-                        .help("several responses are mvbind(a, b); a column that is imputed has a formula 'column | mi() ~ …'"));
+                        .help("write several responses as mvbind(a, b), and the formula of an imputed column \
+                               as 'column | mi() ~ …'"));
                     };
                     let found = (name.clone(), left.span);
                     made.fixed.remove(name);
@@ -116,9 +117,9 @@ impl Formulas {
                     return Err(Error::at(
                         text,
                         span,
-                        format!("`{name}` is no name of a parameter"),
+                        format!("`{name}` cannot be the name of a parameter"),
                     )
-                    .help("parameters of a formula have names of letters and digits"));
+                    .help("names of parameters in a formula consist of letters and digits"));
                 }
                 made.mean.parameters.push(name);
             } else if !names.contains(&name.as_str()) {
@@ -128,7 +129,7 @@ impl Formulas {
                     format!("the family {} has no parameter `{name}`", family.name),
                 );
                 return Err(error.help(match names.as_slice() {
-                    [] => "it has a mean alone".to_owned(),
+                    [] => "it has only a mean".to_owned(),
                     names => format!("it has {}", names.join(", ")),
                 }));
             }

@@ -118,9 +118,9 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
             if evaluator.learning && factor.levels.len() < 2 {
                 let level = factor.levels.first().cloned().unwrap_or_default();
                 let message =
-                    format!("the factor `{expr}` has one level, `{level}`, in the rows used");
+                    format!("the factor `{expr}` has only the level `{level}` in the rows used");
                 return Err(Error::at(text, expr.span, message)
-                    .help("a factor that is the same in all rows explains nothing: leave it out"));
+                    .help("a factor that is the same in all rows has no effect: remove it"));
             }
             let (codes, levels) = (factor.codes, factor.levels);
             dates(expr, &levels, text)?;
@@ -142,8 +142,9 @@ fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     };
     match levels.iter().all(is_date) {
         false => Ok(()),
-        true => Err(Error::at(text, expr.span, format!("`{expr}` holds dates such as `{}`", levels[0]))
-            .help("make a number of it in the table, such as days since the first one, or group by it: (1 | date)")),
+        true => Err(Error::at(text, expr.span, format!("`{expr}` has dates such as `{}`", levels[0]))
+            .help("convert it to a number in the table, such as days since the first date, or group by it: (1 \
+                   | date)")),
     }
 }
 

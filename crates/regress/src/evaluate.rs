@@ -82,11 +82,11 @@ impl Evaluator<'_> {
                 .error(
                     expr,
                     format!(
-                        "`{expr}` is not a finite number in row {} of those used",
+                        "`{expr}` is not a finite number in row {} of the rows used",
                         row + 1
                     ),
                 )
-                .help("leave out such rows, or transform the column otherwise")),
+                .help("remove such rows, or transform the column in another way")),
         }
     }
 
@@ -102,7 +102,7 @@ impl Evaluator<'_> {
             Value::Matrix(mut columns) if columns.len() == 1 => Ok(columns.remove(0).1),
             Value::Matrix(_) => Err(self.error(
                 expr,
-                format!("`{expr}` is several columns, and one is needed"),
+                format!("`{expr}` has several columns, but only one is possible here"),
             )),
             Value::Factor(factor) => {
                 // One word makes a factor of a column of numbers: it is the one to name.
@@ -110,8 +110,9 @@ impl Evaluator<'_> {
                 let example = factor.levels.iter().find(is_word).or(factor.levels.first());
                 let example = example.map_or("", String::as_str);
                 Err(self
-                    .error(expr, format!("`{expr}` holds words such as `{example}`, and numbers are needed"))
-                    .help("words can be factors of a term or groups; make numbers of them in the table"))
+                    .error(expr, format!("`{expr}` has words such as `{example}`, but must have numbers"))
+                    .help("words can be factors in a term or groups; otherwise convert them to numbers in the \
+                           table"))
             }
         }
     }
@@ -119,7 +120,7 @@ impl Evaluator<'_> {
     fn raw(&mut self, expr: &Expr) -> Result<Value> {
         match &expr.kind {
             Kind::Number(x) => Ok(Value::Number(*x)),
-            Kind::Text(_) => Err(self.error(expr, "a text has no value here")),
+            Kind::Text(_) => Err(self.error(expr, "a text is not possible here")),
             Kind::Name(name) => self.column(expr, name),
             Kind::Group(inner) => self.raw(inner),
             Kind::Unary(sign, inner) => {
@@ -201,9 +202,9 @@ impl Evaluator<'_> {
                 return Err(self
                     .error(
                         expr,
-                        format!("`{expr}` holds words, and numbers are computed with"),
+                        format!("`{expr}` has words, but a computation needs numbers"),
                     )
-                    .help("compare with a text instead, as in I(g == \"a\")"));
+                    .help("compare it with a text instead, as in I(g == \"a\")"));
             }
         })
     }
@@ -238,7 +239,7 @@ impl Evaluator<'_> {
             _ => bit(x != 0.0 || y != 0.0),
         };
         if matches!(sign, "~" | ":" | "%in%") {
-            return Err(self.error(expr, format!("`{sign}` joins terms, and computes nothing")));
+            return Err(self.error(expr, format!("`{sign}` joins terms and cannot compute")));
         }
         let (x, y) = (self.raw(left)?, self.raw(right)?);
         let wrap = |x: Vec<f64>| {
@@ -267,7 +268,7 @@ impl Evaluator<'_> {
             (_, Value::Factor(_)) => {
                 return self.map(right, Value::Factor(Factor::of_numbers(&[])), |x| x);
             }
-            _ => return Err(self.error(expr, "several columns are not computed with")),
+            _ => return Err(self.error(expr, "a computation needs a single column")),
         })
     }
 
@@ -285,7 +286,7 @@ impl Evaluator<'_> {
                 let found = match self.raw(&first.value)? {
                     Value::Factor(factor) => factor,
                     Value::Numbers(x) | Value::Truth(x) => Factor::of_numbers(&x),
-                    _ => return Err(self.error(&first.value, "a factor is made of one column")),
+                    _ => return Err(self.error(&first.value, "a factor needs a single column")),
                 };
                 let found = Factor {
                     ordered: name == "ordered" || found.ordered,
@@ -304,7 +305,8 @@ impl Evaluator<'_> {
                 Err(match near {
                     Some(near) => error.help(format!("did you mean {near}()?")),
                     None => error.help(
-                        "add the column to the table; formulas know log, exp, sqrt, poly, bs, ns, scale, factor, I, …",
+                        "add the column to the table; formulas can use log, exp, sqrt, poly, bs, ns, scale, \
+                         factor, I, …",
                     ),
                 })
             }
@@ -319,15 +321,15 @@ impl Evaluator<'_> {
         };
         let state = self.states.entry(expr.to_string()).or_insert_with(learn);
         let State::Scale(centre, size) = *state else {
-            return Err(self.error(expr, "this call is known as something else"));
+            return Err(self.error(expr, "the stored fit has another kind of result for this call"));
         };
         if size == 0.0 {
             return Err(self
                 .error(
                     expr,
-                    format!("`{argument}` is the same in all rows, and has no scale"),
+                    format!("`{argument}` is the same in all rows, so it cannot be scaled"),
                 )
-                .help("leave the term out"));
+                .help("remove the term"));
         }
         Ok(Value::Numbers(
             x.iter().map(|x| (x - centre) / size).collect(),
@@ -350,7 +352,7 @@ impl Evaluator<'_> {
                 }
                 _ => Err(self.error(
                     expr,
-                    format!("{} is a whole number of at least 1", names[0]),
+                    format!("{} must be an integer of at least 1", names[0]),
                 )),
             },
         }
@@ -376,7 +378,7 @@ impl Evaluator<'_> {
             distinct.dedup();
             if distinct.len() <= degree {
                 let message = format!(
-                    "a polynomial of degree {degree} needs more than {degree} distinct values, and `{}` has {}",
+                    "a polynomial of degree {degree} needs more than {degree} distinct values, but `{}` has {}",
                     arguments[0].value,
                     distinct.len()
                 );
@@ -386,7 +388,7 @@ impl Evaluator<'_> {
         let learn = || State::Polynomial(Polynomial::of(&x, degree));
         match self.states.entry(expr.to_string()).or_insert_with(learn) {
             State::Polynomial(polynomial) => Ok(named(polynomial.at(&x))),
-            _ => Err(self.error(expr, "this call is known as something else")),
+            _ => Err(self.error(expr, "the stored fit has another kind of result for this call")),
         }
     }
 
@@ -400,8 +402,8 @@ impl Evaluator<'_> {
         let intercept = argument(arguments, &["intercept"], usize::MAX)
             .is_some_and(|e| matches!(&e.kind, Kind::Name(name) if name == "TRUE" || name == "T"));
         if let Some(knots) = argument(arguments, &["knots"], 2) {
-            return Err(self.error(knots, "knots are placed by df").help(format!(
-                "write {name}({}, df = 5): knots at quantiles",
+            return Err(self.error(knots, "`df` determines the knots").help(format!(
+                "write {name}({}, df = 5): the knots are quantiles",
                 arguments[0].value
             )));
         }
@@ -414,7 +416,7 @@ impl Evaluator<'_> {
                     expr,
                     format!("{name}() of degree {degree} has at least {least} columns"),
                 )
-                .help(format!("take df = {least} or more")));
+                .help(format!("use df = {least} or more")));
         }
         let learn = || {
             let mut sorted = x.clone();
@@ -433,7 +435,7 @@ impl Evaluator<'_> {
                     columns.map(|(at, x)| ((at + 1).to_string(), x)).collect(),
                 ))
             }
-            _ => Err(self.error(expr, "this call is known as something else")),
+            _ => Err(self.error(expr, "the stored fit has another kind of result for this call")),
         }
     }
 }

@@ -38,7 +38,7 @@ impl Formula {
             Kind::Binary("~", left, right) => (*left, *right),
             Kind::Unary("~", _) => {
                 return Err(Error::at(text, span, "the formula has no response")
-                    .help("write the column that is to be explained left of `~`, as in `y ~ x`"));
+                    .help("write the response on the left of `~`, as in `y ~ x`"));
             }
             _ => {
                 return Err(Error::at(text, span, "a formula has a `~`")
@@ -170,23 +170,24 @@ pub const GROUPING: &str = "gr";
 /// Functions of other packages that are not here, and what to write instead.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
-    ("ti", "write t2(x, z), which holds the main effects as well"),
+    ("ti", "write t2(x, z), which includes the main effects"),
     (
         "arma",
-        "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a program to go on from",
+        "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a \
+         program that you can extend",
     ),
-    (MEMBERSHIP, "it stands right of a bar, as in (1 | mm(a, b))"),
+    (MEMBERSHIP, "write it to the right of a bar, as in (1 | mm(a, b))"),
     (
         GROUPING,
-        "it stands right of a bar, as in (1 | gr(g, by = z))",
+        "write it to the right of a bar, as in (1 | gr(g, by = z))",
     ),
     (
         "cs",
-        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one that you can extend",
     ),
     (
         "bf",
-        "give formulas of parameters after the first one, as in 'y ~ x' 'sigma ~ x'",
+        "write formulas of parameters after the first formula, as in 'y ~ x' 'sigma ~ x'",
     ),
 ];
 
@@ -277,10 +278,10 @@ impl Expander<'_> {
             }),
             Kind::Number(x) => Err(self
                 .error(expr, format!("{x} is no term"))
-                .help("1 is an intercept and 0 none; a fixed summand is offset(column)")),
+                .help("1 means an intercept and 0 none; a fixed summand is offset(column)")),
             Kind::Text(_) => Err(self
-                .error(expr, "a text is no term")
-                .help("a column whose name has blanks stands in backquotes: `my column`")),
+                .error(expr, "a text cannot be a term")
+                .help("write a column name with spaces in backquotes: `my column`")),
             Kind::Name(name) if name == "." => {
                 let mut found = Sum::default();
                 for name in self.others {
@@ -314,21 +315,21 @@ impl Expander<'_> {
     }
 
     fn no_term(&self, expr: &Expr) -> Error {
-        self.error(expr, "this is no term")
-            .help(format!("a computed column stands in I(), as in I({expr})"))
+        self.error(expr, "this cannot be a term")
+            .help(format!("write a computed column in I(), as in I({expr})"))
     }
 
     fn call(&mut self, expr: &Expr, name: &str) -> Result<Sum> {
         if let Some((_, instead)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
             return Err(self
-                .error(expr, format!("{name}() is not among the terms"))
+                .error(expr, format!("{name}() cannot be a term"))
                 .help(*instead));
         }
         if let Kind::Call(_, arguments) = &expr.kind
             && name == "offset"
         {
             let [argument] = arguments.as_slice() else {
-                return Err(self.error(expr, "offset() takes one column"));
+                return Err(self.error(expr, "offset() needs one column"));
             };
             self.terms.offsets.push(argument.value.clone());
             return Ok(Sum::default());
@@ -379,7 +380,7 @@ impl Expander<'_> {
                     Kind::Number(x) if x.fract() == 0.0 && (1.0..=20.0).contains(&x) => x as usize,
                     _ => {
                         return Err(self
-                            .error(right, "a power of terms is a whole number from 1 to 20")
+                            .error(right, "the power of a term must be an integer from 1 to 20")
                             .help(format!("the square of a column is I({expr})")));
                     }
                 };
@@ -392,7 +393,7 @@ impl Expander<'_> {
                 Ok(found)
             }
             "|" | "||" => Err(self
-                .error(expr, "group effects stand in parentheses")
+                .error(expr, "group effects need parentheses")
                 .help(format!("write ({expr})"))),
             "~" => Err(self.error(expr, "a formula has one `~`")),
             _ => Err(self.no_term(expr)),
@@ -407,7 +408,7 @@ impl Expander<'_> {
         if count(&self.terms) > before {
             return Err(self
                 .error(expr, "group effects, smooths and offsets cannot be multiplied")
-                .help("write them as summands of their own; s(x, by = f) has one curve for each level of f"));
+                .help("write them as separate summands; s(x, by = f) has one curve for each level of f"));
         }
         Ok(found)
     }
@@ -438,7 +439,7 @@ impl Expander<'_> {
                 Kind::Number(x) => (&**effects, Some(x.to_string())),
                 _ => {
                     return Err(self
-                        .error(name, "between two bars stands a name")
+                        .error(name, "only a name can be between two bars")
                         .help("terms of several parameters with the same name, as in (1 |p| g), have correlated effects"));
                 }
             },
@@ -447,12 +448,12 @@ impl Expander<'_> {
         let terms = expand(self.text, effects, &[])?;
         if !(terms.groups.is_empty() && terms.special.is_empty() && terms.offsets.is_empty()) {
             return Err(self
-                .error(effects, "only columns have effects by group")
-                .help("smooths and offsets stand outside of the parentheses"));
+                .error(effects, "only columns can have effects by group")
+                .help("write smooths and offsets outside the parentheses"));
         }
         if !terms.intercept && terms.fixed.is_empty() {
             return Err(self
-                .error(effects, "there is nothing here that differs by group")
+                .error(effects, "no term differs by group here")
                 .help("(1 | g) has an intercept for each group"));
         }
         let mut nested = Vec::new();
@@ -481,7 +482,7 @@ impl Expander<'_> {
             }
             Kind::Call(name, _) => {
                 let absent = ABSENT.iter().find(|(absent, _)| absent == name);
-                let error = self.error(expr, format!("{name}() is no grouping"));
+                let error = self.error(expr, format!("{name}() cannot be a grouping"));
                 return Err(error.help(absent.map_or("", |(_, instead)| *instead)));
             }
             Kind::Group(inner) => self.grouping(inner, found)?,
@@ -508,8 +509,8 @@ impl Expander<'_> {
     }
 
     fn no_grouping(&self, expr: &Expr) -> Error {
-        self.error(expr, "this is no grouping").help(
-            "right of the bar stands a column, `a:b` for combinations, or `a/b` for b within a",
+        self.error(expr, "this cannot be a grouping").help(
+            "write a column to the right of the bar, `a:b` for combinations, or `a/b` for b within a",
         )
     }
 }

@@ -170,13 +170,13 @@ impl Frame {
         for (name, column) in &columns {
             if column.len() != rows {
                 return Err(Error::new(format!(
-                    "{source}: the column `{name}` has {} rows, and the first one {rows}",
+                    "{source}: the column `{name}` has {} rows, but the first column has {rows}",
                     column.len()
                 )));
             }
             if !known.insert(name) {
                 return Err(Error::new(format!(
-                    "{source}: two columns are called `{name}`"
+                    "{source}: two columns have the name `{name}`"
                 )));
             }
         }

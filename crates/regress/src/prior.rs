@@ -88,7 +88,7 @@ impl Given {
             .and_then(|rest| rest.split_once('('));
         let Some((name, arguments)) = inside else {
             return Err(
-                Error::at(text, at, "a prior is a distribution with numbers")
+                Error::at(text, at, "a prior must be a distribution with numbers")
                     .help("write it as `normal(0, 1)`"),
             );
         };
@@ -98,7 +98,7 @@ impl Given {
                 return Err(Error::at(
                     text,
                     span,
-                    format!("{name} is of all coefficients together"),
+                    format!("{name} applies to all coefficients together"),
                 )
                 .help(format!("write b ~ {name}({arguments})")));
             }
@@ -121,7 +121,7 @@ impl Given {
             let names = names.chain(SHRINKAGE.iter().map(|(known, _)| *known));
             let near = jensen_data::similar_name(name, names.clone());
             return Err(
-                Error::at(text, at, format!("`{name}` is no distribution of priors")).help(
+                Error::at(text, at, format!("`{name}` is not a distribution for priors")).help(
                     match near {
                         Some(near) => format!("did you mean {near}?"),
                         None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
@@ -139,18 +139,18 @@ impl Given {
                 text,
                 at,
                 format!(
-                    "{name} has {count} arguments, and {} are given",
+                    "{name} needs {count} arguments, but has {}",
                     numbers.len()
                 ),
             )
-            .help(format!("they are those of Stan's {name}")));
+            .help(format!("they are the arguments of Stan's {name}")));
         }
         if let Some(other) = numbers
             .iter()
             .find(|a| !a.parse::<f64>().is_ok_and(f64::is_finite))
         {
-            return Err(Error::at(text, at, format!("`{other}` is no number"))
-                .help("arguments of priors are numbers"));
+            return Err(Error::at(text, at, format!("`{other}` is not a number"))
+                .help("arguments of priors must be numbers"));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -190,7 +190,7 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         let Some(place) = place else {
             return Err(format!(
-                "`{argument}` is no argument: there are {}",
+                "`{argument}` is not an argument: choose from {}",
                 names.join(", ")
             ));
         };
@@ -198,7 +198,7 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
             Ok(x) if x > 0.0 && x.is_finite() => values[place] = x,
             _ => {
                 return Err(format!(
-                    "{} is a number above 0, not `{value}`",
+                    "{} must be a number above 0, not `{value}`",
                     names[place]
                 ));
             }
@@ -301,9 +301,9 @@ impl Priors {
             return Err(Error::at(
                 &given.text,
                 given.span,
-                format!("two priors are given for `{}`", given.target),
+                format!("`{}` has two priors", given.target),
             )
-            .help("leave one of them out"));
+            .help("remove one of them"));
         }
         let near = jensen_data::similar_name(&given.target, self.names.iter().map(String::as_str));
         let error = Error::at(
@@ -315,7 +315,7 @@ impl Priors {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
                 let shown: Vec<&str> = self.names.iter().take(20).map(String::as_str).collect();
-                format!("priors can be given for {}", shown.join(", "))
+                format!("priors are possible for {}", shown.join(", "))
             }
         }))
     }

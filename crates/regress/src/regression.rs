@@ -113,13 +113,13 @@ impl Regression {
                 .map(|(name, count)| format!("`{name}` lacks {count}"))
                 .collect();
             return Err(Error::new(format!(
-                "{} of {} rows have a value in every column that is used",
+                "{} of {} rows have a value in every column that the formulas use",
                 rows.len(),
                 frame.rows()
             ))
             .help(match gaps.is_empty() {
-                true => "the table needs rows".to_owned(),
-                false => format!("{}: leave out such columns", gaps.join(", ")),
+                true => "the table has no rows".to_owned(),
+                false => format!("{}: remove such columns", gaps.join(", ")),
             }));
         }
         let used = frame.rows_of(&rows);
@@ -185,7 +185,7 @@ impl Regression {
         };
         if made.rows.is_empty() {
             return Err(Error::new(
-                "no row has a value in every column that is used",
+                "no row has a value in every column that the formulas use",
             ));
         }
         // How many trials a row has, or how long it was exposed, is part of what is predicted.
@@ -306,7 +306,7 @@ impl Regression {
             if let (Some(rate), true) = (&self.observed.rate, self.family.is_mean(&parameter)) {
                 if self.link != Link::Log {
                     return Err(
-                        Error::new("rate() goes with the link log").help("leave the link out")
+                        Error::new("rate() needs the link log").help("remove the link")
                     );
                 }
                 let logs = rate.iter().map(|x| x.ln());
@@ -336,7 +336,8 @@ impl Regression {
             && self.observed.censored.is_none();
         if self.predictors.iter().any(|p| p.series.is_some()) && !has_residuals {
             return Err(Error::at(text, whole, format!("the family {} has no residuals for ar()", self.family.name))
-                .help("ar() goes with gaussian and student without censoring; lagged columns of the table with all families"));
+                .help("ar() needs gaussian or student without censoring; any family can use lagged columns of \
+                       the table"));
         }
         for unknown in self.unknowns.iter().filter(|u| u.errors.is_none()) {
             let name = &unknown.name;
@@ -344,9 +345,9 @@ impl Regression {
                 return Err(Error::at(
                     text,
                     whole,
-                    format!("no formula says by what `{name}` is imputed"),
+                    format!("`{name}` has no formula for its imputation"),
                 )
-                .help(format!("add one, such as '{name} | mi() ~ 1'")));
+                .help(format!("add a formula, such as '{name} | mi() ~ 1'")));
             }
         }
         for (name, formula) in &formulas.imputed {
@@ -355,7 +356,7 @@ impl Regression {
                 return Err(Error::at(
                     &formula.text,
                     formula.response.value.span,
-                    format!("`{name}` is imputed, and no term needs it"),
+                    format!("a formula imputes `{name}`, but no term uses it"),
                 )
                 .help(format!("write mi({name}) among the terms of the response")));
             }
@@ -397,12 +398,12 @@ impl Regression {
                 parts.push("a constant");
             }
             let message = format!(
-                "the column `{}` is a sum of multiples of others: {}",
+                "the column `{}` is a linear combination of others: {}",
                 names[bad],
                 parts.join(", ")
             );
             return Err(Error::at(&formula.text, span, message)
-                .help("no data can tell their effects apart: leave out one of these terms"));
+                .help("the data cannot distinguish their effects: remove one of these terms"));
         }
         Ok(())
     }
@@ -448,7 +449,7 @@ impl Regression {
                         groups.name, other.name
                     ),
                 )
-                .help("effects of one grouping are correlated: give the others another name"));
+                .help("only effects of one grouping can be correlated: give the others another name"));
             }
         }
         Ok(())
@@ -472,7 +473,7 @@ impl Regression {
                 .map(|(name, count)| format!("`{name}` in {count}"))
                 .collect();
             notes.push(format!(
-                "{dropped} of {} rows are left out, as values are missing: {}",
+                "Jensen omits {dropped} of {} rows because of missing values: {}",
                 self.of_rows,
                 gaps.join(", ")
             ));
@@ -496,7 +497,8 @@ impl Regression {
             let [no, yes] = ends;
             if no[1] < yes[0] || yes[1] < no[0] {
                 return Some(format!(
-                    "`{name}` tells the two values of `{}` apart without fail: how large its effect is, the prior decides",
+                    "`{name}` separates the two values of `{}` perfectly, so its prior determines the size of \
+                     its effect",
                     self.observed.name
                 ));
             }
@@ -542,9 +544,10 @@ fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
             return Err(Error::at(
                 &formula.text,
                 formula.response.value.span,
-                format!("`{name}` is a column, and has a formula as a parameter"),
+                format!("`{name}` is a column, but has a formula as a parameter"),
             )
-            .help(format!("give the parameter another name; a column with missing values is imputed by '{name} | mi() ~ …'")));
+            .help(format!("give the parameter another name; to impute a column with missing values, write \
+                           '{name} | mi() ~ …'")));
         }
     }
     Ok(())

@@ -43,7 +43,7 @@ pub struct Observed {
 /// The additions, with what they take.
 const ADDITIONS: [(&str, &str); 7] = [
     ("trials", "the number of trials"),
-    ("weights", "how often a row counts"),
+    ("weights", "the number of repetitions of a row"),
     ("cens", "`none`, `left` or `right`, or 0, −1 or 1"),
     ("dec", "`lower` or `upper`, or 0 or 1"),
     ("se", "known standard errors"),
@@ -147,7 +147,7 @@ fn additions(
         let error = |message: String| Error::at(text, addition.span, message);
         let Kind::Call(name, arguments) = &addition.kind else {
             return Err(
-                error("what stands right of `|` is a function of columns".to_owned())
+                error("the right side of `|` must be a function of columns".to_owned())
                     .help(ADDITIONS_ARE),
             );
         };
@@ -180,7 +180,7 @@ fn additions(
             if family.name != "wiener" {
                 return Err(
                     error(format!("the family {} has no decisions", family.name))
-                        .help("decisions go with --family wiener"),
+                        .help("decisions need --family wiener"),
                 );
             }
             let meanings = [("lower", 0.0), ("upper", 1.0)];
@@ -190,24 +190,25 @@ fn additions(
         let x = evaluator.numbers(&first.value)?;
         if let Some(row) = x.iter().position(|x| *x < 0.0) {
             let message = format!(
-                "{name}() is not negative, and row {} of those used has {}",
+                "{name}() must not be negative, but row {} of the rows used has {}",
                 row + 1,
                 x[row]
             );
             return Err(Error::at(text, first.value.span, message)
-                .help("correct the table, or leave out the row"));
+                .help("correct the table, or remove the row"));
         }
         match name.as_str() {
             "trials" if family.response == Kinds::Trials => made.trials = Some(x),
             "trials" => {
                 return Err(error(format!("the family {} has no trials", family.name))
-                    .help("trials go with --family binomial or beta_binomial"));
+                    .help("trials need --family binomial or beta_binomial"));
             }
             "weights" => made.weights = Some(x),
             "rate" if family.response == Kinds::Count => made.rate = Some(x),
             "rate" => {
                 return Err(error(format!("the family {} has no rates", family.name))
-                    .help("rates go with counts; for others write offset(log(column)) among the terms"));
+                    .help("rates need a family of counts; for other families write offset(log(column)) among \
+                           the terms"));
             }
             _ => {
                 if !matches!(family.name, "gaussian" | "student") {
@@ -215,7 +216,7 @@ fn additions(
                         "the family {} has no standard errors",
                         family.name
                     ))
-                    .help("se() goes with --family gaussian or student"));
+                    .help("se() needs --family gaussian or student"));
                 }
                 made.with_sigma = with_sigma(arguments);
                 made.errors = Some(x);
@@ -265,7 +266,7 @@ fn meant(
         format!("{} or {last}", rest.join(", "))
     };
     let refused = |word: &str| {
-        Error::at(text, expr.span, format!("`{word}` says nothing of {of}")).help(format!(
+        Error::at(text, expr.span, format!("`{word}` is not a value of {of}")).help(format!(
             "write {}, or {}",
             listed(&|(word, _)| (*word).to_owned()),
             listed(&|(_, x)| x.to_string())
@@ -309,9 +310,10 @@ fn several(
         return Err(Error::at(
             evaluator.text,
             expr.span,
-            "cbind() is of successes and failures, for --family binomial, or of a column for each category, for --family multinomial and dirichlet",
+            "cbind() combines successes and failures, for --family binomial, or one column per category, for \
+             --family multinomial and dirichlet",
         )
-        .help("several responses are mvbind(a, b)"));
+        .help("write several responses as mvbind(a, b)"));
     }
     let mut parts = columns(arguments, evaluator)?;
     let sums = summed(&parts);
@@ -354,10 +356,10 @@ fn responses(
             "the family {} has no correlated residuals for mvbind()",
             family.name
         ))
-        .help("several responses go with --family gaussian; those of other families are several regressions"));
+        .help("several responses need --family gaussian; for other families fit several regressions"));
     }
     if arguments.len() < 2 {
-        return Err(error("mvbind() is of two responses or more".to_owned())
+        return Err(error("mvbind() needs at least two responses".to_owned())
             .help("write mvbind(a, b) ~ …, or a ~ … for one response"));
     }
     made.categories = arguments.iter().map(|a| a.value.to_string()).collect();
@@ -366,7 +368,7 @@ fn responses(
         if part.iter().all(|y| *y == part[0]) {
             let message = format!("`{}` has the same value in all rows used", argument.value);
             return Err(Error::at(evaluator.text, argument.value.span, message)
-                .help("there is nothing to explain"));
+                .help("without variation there is no effect to estimate"));
         }
     }
     let state = State::Levels {
@@ -400,17 +402,17 @@ fn values(
         return Err(Error::at(
             text,
             expr.span,
-            "the family multi_normal is of several responses",
+            "the family multi_normal needs several responses",
         )
-        .help("write mvbind(a, b) ~ …; --family gaussian is of one"));
+        .help("write mvbind(a, b) ~ …; --family gaussian has one response"));
     }
     if family.has_columns() {
         return Err(Error::at(
             text,
             expr.span,
-            format!("the family {} has a column for each category", family.name),
+            format!("the family {} needs one column per category", family.name),
         )
-        .help("write cbind(a, b, c) ~ …; --family categorical is of one column with the category of each row"));
+        .help("write cbind(a, b, c) ~ …; --family categorical needs one column with the category of each row"));
     }
     one_column(expr, family, evaluator, made)
 }
@@ -426,7 +428,8 @@ fn one_column(
     if !family.has_categories() && family.response != Kinds::Binary {
         if family.response == Kinds::Trials && made.trials.is_none() {
             return Err(Error::at(text, expr.span, format!("the family {} needs the number of trials", family.name))
-                .help(format!("write `{expr} | trials(n) ~ …` with a column or a number n, or take --family bernoulli for 0 and 1")));
+                .help(format!("write `{expr} | trials(n) ~ …` with a column or a number n, or use --family \
+                               bernoulli for 0 and 1")));
         }
         made.values = evaluator.numbers(expr)?;
         return Ok(());
@@ -434,7 +437,7 @@ fn one_column(
     let factor = match evaluator.value(expr)? {
         Value::Factor(factor) => factor,
         Value::Number(_) | Value::Matrix(_) => {
-            return Err(Error::at(text, expr.span, "a response is one column"));
+            return Err(Error::at(text, expr.span, "a response must be one column"));
         }
         Value::Numbers(x) | Value::Truth(x) => {
             if family.response == Kinds::Ordinal
@@ -443,9 +446,9 @@ fn one_column(
                 return Err(Error::at(
                     text,
                     expr.span,
-                    format!("categories are whole numbers or words, and `{expr}` has {other}"),
+                    format!("categories must be integers or words, but `{expr}` has {other}"),
                 )
-                .help("take --family gaussian for numbers of any size"));
+                .help("use --family gaussian for arbitrary numbers"));
             }
             Factor::of_numbers(&x)
         }
@@ -463,7 +466,7 @@ fn one_column(
         Error::at(
             text,
             expr.span,
-            format!("`{word}` is none of the categories of the fit"),
+            format!("the fit has no category `{word}`"),
         )
     })?;
     if levels.len() < 2 {
@@ -472,7 +475,7 @@ fn one_column(
             expr.span,
             format!("`{expr}` has the same value in all rows used"),
         )
-        .help("there is nothing to explain"));
+        .help("without variation there is no effect to estimate"));
     }
     if family.response == Kinds::Binary {
         if levels.len() > 2 {
@@ -480,9 +483,9 @@ fn one_column(
             return Err(Error::at(
                 text,
                 expr.span,
-                format!("the family bernoulli has two values, and `{expr}` has {}: {}, …", levels.len(), shown.join(", ")),
+                format!("the family bernoulli needs two values, but `{expr}` has {}: {}, …", levels.len(), shown.join(", ")),
             )
-            .help("take --family categorical or cumulative for more categories, binomial for counts of successes"));
+            .help("use --family categorical or cumulative for more categories, binomial for counts of successes"));
         }
         made.values = known
             .codes

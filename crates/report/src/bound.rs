@@ -19,15 +19,15 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
     };
     page.heading(
         "The bound along the run",
-        "Each estimate of the evidence lower bound with a band of two Monte Carlo standard errors. A converged run is \
-         flat on the right, up to the width of the band.",
+        "Each estimate of the evidence lower bound with a band of two Monte Carlo standard errors. The right \
+         end of a converged run is flat, up to the width of the band.",
     );
     page.push("<div class=\"pair\">");
     let (floor, below) = start_below(&stages);
     let caption = match below {
         0 => String::new(),
-        1 => "One estimate of the start lies below the picture.".to_owned(),
-        n => format!("{n} estimates of the start lie below the picture."),
+        1 => "One estimate at the start is below the figure.".to_owned(),
+        n => format!("{n} estimates at the start are below the figure."),
     };
     page.chart(
         "Whole run",

@@ -121,7 +121,8 @@ fn table(page: &mut Page, posterior: &Posterior) {
     more(page, all.len(), TABLE_ROWS, "parameters are", "fit.json");
     if !posterior.elsewhere.is_empty() {
         page.put(format_args!(
-            "<p class=\"soft\">Of {} other sections say more than numbers do; they are in <code>fit.json</code>.</p>\n",
+            "<p class=\"soft\">Figures of other sections show {}; their numbers are in \
+             <code>fit.json</code>.</p>\n",
             escape(&posterior.elsewhere.join(", "))
         ));
     }
@@ -260,8 +261,8 @@ fn correlations(page: &mut Page, marginals: &[Marginal]) {
 
     page.heading(
         "Correlations",
-        "Between the draws of the approximation. A mean-field family knows no correlations on its own scale, so their \
-         absence here says nothing about the posterior.",
+        "Between the draws of the approximation. A mean-field family has no correlations on its own scale, so \
+         their absence here does not show that the posterior has none.",
     );
     page.push("<div class=\"pair\">");
     let names: Vec<&str> = usable.iter().map(|m| m.name.as_str()).collect();

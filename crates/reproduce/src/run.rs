@@ -68,7 +68,7 @@ pub fn run(
         } else if !part.runs_at(setup.scale) {
             "it has no quick version; use --scale paper"
         } else if !asked_for(part.name) {
-            "--only left it out"
+            "excluded by --only"
         } else {
             "the run ended before it was complete"
         };

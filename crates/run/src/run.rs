@@ -252,7 +252,7 @@ pub fn run_interruptibly<A: Algorithm>(
             for difference in differences {
                 control
                     .observer
-                    .note(&format!("resumed although something differs: {difference}"));
+                    .note(&format!("resumed in spite of a difference: {difference}"));
             }
             let state =
                 A::State::restore(&checkpoint.state.nested("state")).map_err(RunError::State)?;

@@ -145,7 +145,7 @@ impl fmt::Display for Status {
                 Ok(())
             }
             Self::BudgetReached { limit, detail } => {
-                write!(f, "not converged: the budget of {limit} is used up")?;
+                write!(f, "not converged: the budget of {limit} is exhausted")?;
                 if !detail.is_empty() {
                     write!(f, " ({detail})")?;
                 }

@@ -76,7 +76,7 @@ impl Writer<'_> {
 pub struct Reader<'a>(&'a [u8]);
 
 /// The error for bytes that end too early.
-const CUT: &str = "what was sent is cut short";
+const CUT: &str = "the message is incomplete";
 
 impl<'a> Reader<'a> {
     /// The header that a [`Writer`] wrote.

@@ -49,7 +49,7 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     pub(crate) fn row(&self, i: usize) -> &'a LaneRow {
         let row = &self.data[i * self.stride + self.first..][..WIDTH];
-        row.try_into().expect("as many lanes as a block has")
+        row.try_into().expect("one number for each lane of a block")
     }
 }
 
@@ -83,7 +83,7 @@ impl<'a> RowsMut<'a> {
     #[inline(always)]
     pub(super) fn row(&mut self, i: usize) -> &mut LaneRow {
         let row = &mut self.data[i * self.stride + self.first..][..WIDTH];
-        row.try_into().expect("as many lanes as a block has")
+        row.try_into().expect("one number for each lane of a block")
     }
 }
 

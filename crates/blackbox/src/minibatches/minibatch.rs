@@ -351,8 +351,8 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 let status = (state.failed >= PATIENCE).then(|| Status::Stalled {
                     at: iteration,
                     reason: format!(
-                        "the step size was halved until the bound stood still, but a second-order \
-                         polish on all records finds {:.2} ± {:.2} nats more",
+                        "Jensen halved the step size until the bound no longer rose, but a second-order polish \
+                         on all records finds {:.2} ± {:.2} nats more",
                         improvement.mean, improvement.standard_error
                     ),
                 });
@@ -368,7 +368,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         } else {
             Evidence {
                 rule: format!(
-                    "{STILL} windows of {} iterations at falling step sizes gained no more than {} nats each",
+                    "{STILL} windows of {} iterations at falling step sizes gained at most {} nats each",
                     self.window(judge),
                     judge.tolerance.min(0.1)
                 ),

@@ -177,7 +177,8 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
         let groups = Batches::new(seed, batches.per_epoch(), 1)?;
         if !(settings.alpha > 0.0 && settings.alpha <= 1.0) || settings.draws == 0 {
             return Err(RecordError::Setting(format!(
-                "SMISO needs a weight in (0, 1] and at least one draw: the weight is {}, the draws {}",
+                "SMISO needs a weight in (0, 1] and at least one draw, but the weight is {} and the number of \
+                 draws {}",
                 settings.alpha, settings.draws
             )));
         }

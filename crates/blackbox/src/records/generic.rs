@@ -122,7 +122,8 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
                 | RecordEstimator::JointSvrg
         ) {
             return Err(RecordError::Setting(format!(
-                "`{estimator}` is an estimator for variational bounds alone; choose naive, cv, joint or joint-svrg"
+                "`{estimator}` estimates only gradients of variational bounds; choose naive, cv, joint or \
+                 joint-svrg"
             )));
         }
         if estimator.remembers() && settings.warm_up == 0 {

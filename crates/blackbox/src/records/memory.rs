@@ -103,14 +103,14 @@ pub fn admit<D: RecordDensity>(
     }
     if draws == 0 {
         return Err(RecordError::Setting(
-            "no draws an iteration: choose at least 1".into(),
+            "the number of draws per iteration is 0: choose at least 1".into(),
         ));
     }
     if let RecordEstimator::Ens { beta } = estimator
         && !(0.0..=1.0).contains(&beta)
     {
         return Err(RecordError::Setting(format!(
-            "the weight of `cv` in `ens` is {beta}: choose one in [0, 1]"
+            "the weight of `cv` in `ens` is {beta}: choose a number from 0 to 1"
         )));
     }
     if estimator.incremental() > 0.0 && batches.records() > SMALL {
@@ -126,10 +126,10 @@ pub fn admit<D: RecordDensity>(
             let lack = if offered {
                 "the family is not mean-field"
             } else {
-                "the likelihood of this model is not of that kind"
+                "the likelihood of this model has another form"
             };
             return Err(RecordError::Setting(format!(
-                "the estimator `joint-exact` needs a likelihood of one linear predictor a record and a \
+                "the estimator `joint-exact` needs a likelihood with one linear predictor per record and a \
                  mean-field family, but {lack}: choose `joint`"
             )));
         }

@@ -71,7 +71,7 @@ impl<D: RecordDensity> Subsampled<D> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
             return Err(format!(
-                "a batch of {batch} of {records} records: it must have at least one and no more than there are"
+                "a batch of {batch} of {records} records: choose a number from 1 to the number of records"
             ));
         }
         Ok(Self {

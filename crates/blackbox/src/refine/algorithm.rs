@@ -202,7 +202,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// One transition at a temperature. Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
-            return Err("a population has no particle of positive density left".to_owned());
+            return Err("no particle of a population has positive density".to_owned());
         }
         let moved = self.transition(state, iteration);
         // Sizes that are right for one temperature are too small for the next.
@@ -318,7 +318,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
         if particles.log_p.iter().all(|p| !p.is_finite()) {
             return Err(Status::Diverged {
                 at: 0,
-                reason: "no draw of the widened approximation has a finite log density".into(),
+                reason: "the log density is not finite at any draw of the widened approximation".into(),
             });
         }
         let size = leapfrog_step(dim).min(LARGEST_STEP);

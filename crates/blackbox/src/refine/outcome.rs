@@ -105,7 +105,7 @@ impl RefinedDraws {
         if count == 0 || !z.len().is_multiple_of(count) {
             let found = z.len();
             return Err(ArchiveError(format!(
-                "{found} coordinates are not those of {count} draws"
+                "{found} coordinates do not match {count} draws"
             )));
         }
         let draws = Draws {

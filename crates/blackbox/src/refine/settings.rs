@@ -69,7 +69,8 @@ impl RefineSettings {
         } = self.ensemble;
         if populations < 2 || chains < 2 {
             return Err(format!(
-                "a refinement needs two populations of two chains or more, not {populations} of {chains}"
+                "a refinement needs at least two populations of at least two chains, not {populations} of \
+                 {chains}"
             ));
         }
         Ok(())

@@ -295,7 +295,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             let record = state.calls.on(Record::default());
             return Step::go_on(record.with("shrunk", 1.0));
         }
-        let reason = "the density or its gradient is not finite at the present draws".into();
+        let reason = "the density or its gradient is not finite at the current draws".into();
         let at = iteration;
         let record = state.calls.on(Record::default());
         Step::finish(record, Status::Diverged { at, reason })

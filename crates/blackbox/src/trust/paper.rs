@@ -330,7 +330,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         state.quiet = if near { state.quiet + 1 } else { 0 };
         if state.quiet >= QUIET {
             let rule =
-                format!("{QUIET} Newton steps in a row promise no more than {tolerance} nats");
+                format!("{QUIET} Newton steps in a row predict gains of at most {tolerance} nats");
             return Some(Status::Converged {
                 evidence: Evidence {
                     rule,
@@ -340,7 +340,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
             });
         }
         if state.radius < NOTHING {
-            let reason = "no step of any length keeps its promise".to_owned();
+            let reason = "no step, however short, raises the bound as predicted".to_owned();
             return Some(Status::Stalled {
                 at: iteration,
                 reason,

@@ -128,7 +128,7 @@ impl MethodSettings for TrustSettings {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {
             (x > low && x < high).then_some(()).ok_or_else(|| {
-                format!("the setting {name} must lie between {low} and {high}, not be {x}")
+                format!("the setting {name} is {x}, but must be between {low} and {high}")
             })
         };
         let inf = f64::INFINITY;

@@ -46,8 +46,8 @@ pub(super) fn judge(
         return Some(Status::Converged {
             evidence: Evidence {
                 rule: format!(
-                    "a Newton step in the trust region predicts, and fresh draws show, no more than \
-                     {tolerance} nats"
+                    "a Newton step in the trust region predicts at most {tolerance} nats, and fresh draws \
+                     confirm it"
                 ),
                 remaining: Some(predicted),
                 standard_error: Some(deviation),
@@ -61,7 +61,7 @@ pub(super) fn judge(
         0
     };
     let words =
-        format!("{predicted:.2e} ± {deviation:.1e} nats are predicted, tolerance {tolerance}");
+        format!("the next step is predicted to gain {predicted:.2e} ± {deviation:.1e} nats, tolerance {tolerance}");
     if state.at_limit >= AT_LIMIT {
         return Some(Status::BudgetReached {
             limit: Limit::Draws(settings.max_draws as u64),
@@ -74,10 +74,10 @@ pub(super) fn judge(
         0
     };
     let reason = if state.rejected >= PATIENCE || state.radius < 1e-12 {
-        format!("no step of any length improves the bound, although {words}")
+        format!("no step, however short, improves the bound, although {words}")
     } else if state.cramped >= CRAMPED {
         format!(
-            "only steps below {:.1e} standard deviations keep their promise; {words}",
+            "the bound rises as predicted only for steps below {:.1e} standard deviations; {words}",
             state.radius
         )
     } else if iteration >= settings.max_iterations {

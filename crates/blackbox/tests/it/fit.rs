@@ -359,7 +359,7 @@ fn what_cannot_be_fitted_is_said_at_once() {
     let wrong = attempt(3, &settings);
     assert_eq!(
         wrong.to_string(),
-        "the initial point has 2 coordinates, the model has 3"
+        "the initial point has 2 coordinates, but the model has 3"
     );
 }
 

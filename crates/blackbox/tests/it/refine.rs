@@ -409,7 +409,7 @@ fn a_tail_mode_that_cannot_be_explored_is_reported() {
         let effective = refined
             .reasons
             .iter()
-            .any(|r| r.contains("moved into a tail"));
+            .any(|r| r.contains("started in a tail"));
         assert!(!effective || !refined.mixed() && !outcome.status.is_converged());
         effective
     });

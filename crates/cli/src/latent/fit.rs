@@ -94,7 +94,7 @@ fn table(summary: &LatentSummary) -> String {
         );
     }
     if let Some(more @ 1..) = summary.parameters.len().checked_sub(ROWS) {
-        text += &format!("… and {more} more (--json or --out has them all)\n");
+        text += &format!("… and {more} more (--json or --out lists all)\n");
     }
     for hyper in &summary.hyperparameters {
         let how = match (hyper.q05, hyper.q95) {

@@ -36,8 +36,8 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
     let corpus = Corpus::open(path)?;
     if corpus.words() != model.words {
         return Err(Failure::input(format!(
-            "the corpus `{}` has another vocabulary than the model: give its original texts, which Jensen reads \
-             with the model's vocabulary",
+            "the corpus `{}` has another vocabulary than the model: give its original texts, which Jensen \
+             reads with the model's vocabulary",
             path.display()
         )));
     }
@@ -354,7 +354,7 @@ fn heldout(
 ) -> Result<Completion, Failure> {
     score(&Collection::of_corpus(corpus), model, seed, simd).ok_or_else(|| {
         Failure::input(format!(
-            "the corpus `{}` holds no documents out: give documents to score, or build it with --heldout 0.01",
+            "the corpus `{}` has no held-out documents: give documents to score, or build it with --heldout 0.01",
             corpus.path().display()
         ))
     })

@@ -199,7 +199,7 @@ fn table(summary: &TopicsSummary) -> String {
     line(
         "in use",
         format!(
-            "{:.0} of {} topics (exp of the entropy of their shares), {} dead",
+            "{:.0} of {} topics are in use (exp of the entropy of their shares), {} dead",
             summary.topics_in_use, summary.topics, summary.dead_topics
         ),
     );

@@ -35,7 +35,7 @@ impl Fitted {
         let model = vae_model(&folder)?;
         if model.architecture != stored.architecture {
             return Err(Failure::input(format!(
-                "the weights in `{}` are of another architecture than its run.json: they belong to another fit",
+                "the weights in `{}` have another architecture than run.json: they belong to another fit",
                 dir.display()
             )));
         }
@@ -77,7 +77,7 @@ fn draw(
 ) -> Result<(), Failure> {
     let shown: Vec<f32> = model.rows(records).iter().map(|x| *x as f32).collect();
     let image = mosaic(&shown, frame, columns)
-        .ok_or_else(|| no_picture(path, "it would have more than 16 million pixels"))?;
+        .ok_or_else(|| no_picture(path, "the picture would have more than 16 million pixels"))?;
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
@@ -320,7 +320,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         None if latent >= TOO_MANY => line(
             "marginal likelihood",
             format!(
-                "not estimated for {latent} latent values; the importance-weighted bound replaces it"
+                "not estimated for {latent} latent values, because the importance-weighted bound replaces it"
             ),
         ),
         None => {}

@@ -79,7 +79,7 @@ fn a_name_that_was_meant() {
     );
     refused(
         r#"{"N": 2, "y": [1, 2], "x": [1, 2], "scale": 3}"#,
-        &["`k`", "nothing asks for `x`"],
+        &["`k`", "the program does not declare `x`"],
     );
 }
 
@@ -91,7 +91,7 @@ fn files_in_each_others_paths() {
         let finished = jensen(args).expect(3);
         assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
     };
-    said(&["fit", &data, &model], "the program comes first");
+    said(&["fit", &data, &model], "the program must come first");
     let table = desk.file("schools.xlsx", "PK");
     said(&["fit", &model, &table], "is no text");
     said(&["fit", &model, &model], "is a program");
@@ -99,7 +99,7 @@ fn files_in_each_others_paths() {
     said(&["fit", folder.to_str().unwrap()], "the program in it is");
     said(
         &["fit", &model, &data, "--init", "zero"],
-        "--init takes 0, random or a file",
+        "--init needs 0, random or a file",
     );
 }
 

@@ -82,7 +82,7 @@ fn a_right_model_is_calibrated_and_a_narrow_prior_is_seen() {
             .starts_with("simulation,seed,verdict,\"mu\",\"sigma\"\n")
     );
     let page = fs::read_to_string(desk.path("right").join("report.html")).expect("a page");
-    assert!(page.contains("No test speaks against the calibration"));
+    assert!(page.contains("No test rejects the calibration"));
 
     // The same ranks for any number of fits at a time, and nothing is fitted twice.
     let again = calibrate(&desk, "2", "alone", "1");

@@ -187,7 +187,7 @@ fn what_chains_cannot_have_is_output() {
             "--temper anneal",
             2,
         ),
-        (vec![&*counts, "-k", "9"], "ask for fewer", 3),
+        (vec![&*counts, "-k", "9"], "use fewer", 3),
     ] {
         let done = jensen([&["hmm", "fit"], &args[..]].concat()).expect(code);
         assert!(done.stderr.contains(output), "{args:?}: {}", done.stderr);

@@ -255,7 +255,7 @@ fn mistakes_are_output_where_they_are() {
         (
             "bernoulli",
             "gp(rbf, on=a) + rw1(on=a)",
-            "cannot stand in one sum",
+            "cannot be in one sum",
             3,
         ),
         ("poisson", "rbf", "`rbf` is a kernel: write `gp(rbf)`", 3),
@@ -265,7 +265,7 @@ fn mistakes_are_output_where_they_are() {
             "cannot read `none.graph`",
             3,
         ),
-        ("poisson", &icar, "and nodes are numbered from 1 to 2", 3),
+        ("poisson", &icar, "but nodes are numbered from 1 to 2", 3),
         ("poisson", "iid(variance~2", "expected `,` or `)`", 3),
         ("fish", "iid()", "there is no `fish`", 3),
     ];
@@ -310,7 +310,7 @@ fn mistakes_are_output_where_they_are() {
     let done = jensen(bound).expect(3);
     assert!(
         done.stderr
-            .contains("not offered for the likelihood `poisson`; choose exact"),
+            .contains("the likelihood `poisson` has no bound"),
         "{}",
         done.stderr
     );
@@ -641,7 +641,7 @@ fn a_walk_is_read_between_its_nodes() {
     let walk = fit(&close, "rw2(on=x)", &desk.name("close"))
         .expect(0)
         .stdout;
-    assert!(walk.contains("`x` is read from 2000 nodes"), "{walk}");
+    assert!(walk.contains("interpolates `x` linearly between 2000 nodes"), "{walk}");
     for (prior, message) in [
         (
             "ar1(on=x)",

@@ -72,7 +72,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
     }
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     for part in [
-        "Means among the points",
+        "Component means among the points",
         "Temperature",
         "component",
         "0.333",
@@ -273,7 +273,7 @@ fn what_cannot_be_fitted_is_named() {
         (
             vec!["mixture", "fit", &counts, "-k", "1", "--kind", "bernoulli"],
             3,
-            "take 0 and 1",
+            "need 0 and 1",
         ),
         (
             vec!["mixture", "fit", &data, "-k", "2", "--kind", "multinomial"],

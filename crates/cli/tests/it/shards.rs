@@ -110,9 +110,9 @@ fn shards_that_are_missing_or_strange_are_named() {
     let shard = desk.path("leaves").join("0002.corpus");
     let kept = fs::read(&shard).unwrap();
     fs::remove_file(&shard).unwrap();
-    refused("0002.corpus` is missing, of 4");
+    refused("0002.corpus` of 4 is missing");
     fs::copy(desk.path("one"), &shard).unwrap();
-    refused("is not the one that was built with the others");
+    refused("is from another build");
     fs::write(&shard, &kept[..kept.len() - 4]).unwrap();
     refused("was cut short");
     fs::remove_file(desk.path("leaves").join("shards.json")).unwrap();

@@ -693,7 +693,7 @@ fn other_runs_and_other_weights_are_not_resumed() {
     refused(
         &["vae", "sample", &run],
         3,
-        &["is not the file that this fit wrote"],
+        &["is not the one that this fit stored"],
     );
     let mut damaged = kept.clone();
     *damaged.last_mut().unwrap() ^= 1;
@@ -703,7 +703,7 @@ fn other_runs_and_other_weights_are_not_resumed() {
         3,
         &[
             "approximation.safetensors",
-            "is not the file that this fit wrote",
+            "is not the one that this fit stored",
         ],
     );
 }

@@ -369,14 +369,14 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
     settings.check()?;
     let documents = job.documents;
     if documents.is_empty() || documents.tokens() <= 0.0 {
-        return Err("the corpus holds no words to learn from".to_owned());
+        return Err("the corpus has no words".to_owned());
     }
     if documents.len() > u32::MAX as usize {
-        return Err("a corpus holds at most 4294967295 documents".to_owned());
+        return Err("a corpus can have at most 4294967295 documents".to_owned());
     }
     if settings.topics as f64 > documents.tokens() {
         return Err(format!(
-            "{} topics are more than the {} tokens of the corpus; ask for fewer",
+            "{} topics are more than the {} tokens of the corpus; use fewer",
             settings.topics,
             documents.tokens()
         ));
@@ -385,7 +385,7 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
         && heldout.terms() != documents.terms()
     {
         return Err(format!(
-            "the held-out documents have a vocabulary of {} terms, the others one of {}",
+            "the held-out documents have a vocabulary of {} terms, but the other documents one of {}",
             heldout.terms(),
             documents.terms()
         ));
@@ -393,13 +393,13 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
     if let Some(start) = job.start {
         if start.topics != settings.topics {
             return Err(format!(
-                "the topics to go on from are {}, but {} are asked for",
+                "the stored fit has {} topics, but the settings ask for {}",
                 start.topics, settings.topics
             ));
         }
         if start.terms > documents.terms() {
             return Err(format!(
-                "the topics to go on from have {} terms, but the vocabulary has {}",
+                "the stored fit has {} terms, but the vocabulary has only {}",
                 start.terms,
                 documents.terms()
             ));
@@ -408,11 +408,11 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
         let alike = start.alpha.iter().all(|alpha| *alpha == start.alpha[0]);
         let other_alpha = alike && settings.alpha() != start.mean_alpha();
         if settings.eta() != start.eta || other_alpha {
-            return Err("the topics to go on from have other priors alpha and eta".to_owned());
+            return Err("alpha or eta differs from the stored fit".to_owned());
         }
         if start.inference != settings.inference {
             return Err(
-                "the topics to go on from were made by another kind of inference".to_owned(),
+                "the stored fit used another kind of inference".to_owned(),
             );
         }
     }

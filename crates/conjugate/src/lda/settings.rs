@@ -174,21 +174,21 @@ impl LdaSettings {
             return Err("the number of topics must be at least 1".to_owned());
         }
         if self.batch == 0 {
-            return Err("a batch holds at least one document".to_owned());
+            return Err("a batch must have at least one document".to_owned());
         }
         positive("alpha", self.alpha())?;
         positive("eta", self.eta())?;
         positive("passes", self.passes)?;
         positive("the tolerance of the local steps", self.local.tolerance)?;
         if self.local.max_iterations == 0 {
-            return Err("a local step takes at least one iteration".to_owned());
+            return Err("a local step must have at least one iteration".to_owned());
         }
         if !(self.tau.is_finite() && self.tau >= 1.0) {
             return Err(format!("tau must be at least 1, not {}", self.tau));
         }
         if !(self.kappa > 0.5 && self.kappa <= 1.0) {
             return Err(format!(
-                "kappa must lie in (0.5, 1] for the step sizes to converge, not {}",
+                "kappa is {}, but the step sizes converge only if it is above 0.5 and at most 1",
                 self.kappa
             ));
         }
@@ -207,15 +207,15 @@ impl LdaSettings {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {
             return Err(format!(
-                "the temperature policy `{}` is one of mean-field inference; collapsed inference knows none: take \
-                 --inference mean-field, or --temper none",
+                "the temperature policy `{}` needs mean-field inference: use --inference mean-field, or \
+                 --temper none",
                 self.temper.name()
             ));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {
             return Err(format!(
-                "the temperature policy `{}` knows the normaliser of fixed priors alone: leave out the learning of alpha \
-                 and eta, or take --temper none or anneal=PASSES",
+                "the temperature policy `{}` needs fixed alpha and eta: remove --learn-alpha and --learn-eta, \
+                 or use --temper none or anneal=PASSES",
                 self.temper.name()
             ));
         }

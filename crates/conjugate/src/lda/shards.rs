@@ -490,7 +490,7 @@ enum SentHeat {
 
 impl<'a> Asked<'a> {
     fn decode(ask: &'a [u8]) -> Result<Self, String> {
-        const DAMAGED: &str = "what the shard was asked is damaged";
+        const DAMAGED: &str = "the request to the shard is damaged";
         let mut read = Reader::new(ask);
         let simd = read.text()?.parse().map_err(|error| format!("{error}"))?;
         let [

@@ -78,7 +78,7 @@ impl FactorialMixture {
         }
         if !(settings.activation > 0.0 && settings.activation < 1.0) {
             return Err(format!(
-                "the activation probability must lie between 0 and 1, not {}",
+                "the activation probability is {}, but must be between 0 and 1",
                 settings.activation
             ));
         }

@@ -286,9 +286,10 @@ impl Decoded {
         if let Some(row) = self.levels.missing() {
             let what = match self.levels.lists {
                 true => {
-                    "a list is missing, is empty or has a null: every row needs as many numbers"
+                    "a list is missing, is empty or has a null, but every row needs a list with the same \
+                     number of values"
                 }
-                false => "a null: fill it in, or leave the row out",
+                false => "a null: fill it in, or remove the row",
             };
             return refuse(row, what);
         }
@@ -300,7 +301,7 @@ impl Decoded {
             if let Some(row) = other {
                 return refuse(
                     row,
-                    &format!("a list of another length than the {expected} of those before it"),
+                    &format!("a list whose length differs from the {expected} of the earlier rows"),
                 );
             }
             all.length = Some(expected);
@@ -319,7 +320,7 @@ impl Decoded {
                 if let Some(at) = reals.iter().position(|x| x.is_nan()) {
                     return refuse(
                         at / length,
-                        "NaN is no number: fill it in, or leave the row out",
+                        "NaN is not a number: fill it in, or remove the row",
                     );
                 }
                 append(&mut all.reals, reals);
@@ -355,7 +356,7 @@ impl CellsOfColumn {
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
-                "`{}`, column `{}`: lists of words are no columns of a table: leave it out",
+                "`{}`, column `{}`: a table cannot have lists of words: remove the column",
                 path.display(),
                 field.name
             ))),

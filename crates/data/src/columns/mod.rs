@@ -121,8 +121,8 @@ impl RowFile {
             return Ok(());
         }
         Err(DataError::invalid(format!(
-            "`{}` was changed while it was read, so that nothing made of it counts: run again, and put new versions of a \
-             file in its place by renaming between runs",
+            "`{}` changed while Jensen read it, so the results are not valid: run again, and replace a file \
+             only by renaming a complete new one between runs",
             self.path.display()
         )))
     }
@@ -427,7 +427,7 @@ impl RowFiles {
             })?;
             if words.len() > WORDS {
                 return Err(DataError::invalid(format!(
-                    "the column `{name}` has more than {WORDS} distinct words: it names no groups"
+                    "the column `{name}` has more than {WORDS} distinct words, too many for groups"
                 )));
             }
         }

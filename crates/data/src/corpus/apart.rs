@@ -151,7 +151,7 @@ impl Workshop<'_> {
                 (run.end <= file.documents(part)).then_some((file, part, run.first..run.end))
             })
             .collect();
-        let runs = runs.ok_or_else(|| DataError::invalid("what a shard is made of is damaged"))?;
+        let runs = runs.ok_or_else(|| DataError::invalid("the description of a shard is damaged"))?;
         shards::write_shard(self.out, shard, &runs, &choice.words, record)
     }
 }
@@ -242,7 +242,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
         out,
     } = *workshop;
     let mut work = |choice: &Choice, tasks| work(choice, tasks).map_err(DataError::invalid);
-    let wrong = || DataError::invalid("a worker answered what it was not asked");
+    let wrong = || DataError::invalid("a worker answered another request");
     let files = sources.files();
     let mut sizes = Vec::with_capacity(files);
     let mut tallies = Vec::with_capacity(files);
@@ -274,7 +274,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
             Answer::Written(part) if part.read == size => written.push(part),
             Answer::Written(_) => {
                 return Err(DataError::invalid(
-                    "an input was changed while it was read: build the corpus again",
+                    "an input changed while Jensen read it: build the corpus again",
                 ));
             }
             _ => return Err(wrong()),

@@ -123,7 +123,7 @@ pub fn build(
         }) {
             Ok(())
         } else {
-            Err(DataError::invalid("interrupted: no corpus was written"))
+            Err(DataError::invalid("interrupted: Jensen wrote no corpus"))
         }
     };
     let (total, choice) = match &settings.fixed {
@@ -152,7 +152,7 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
         return Ok(());
     }
     Err(DataError::invalid(format!(
-        "the share of documents that are held out must be at least 0 and below 1, not {}",
+        "the share of held-out documents is {}, but must be at least 0 and below 1",
         settings.heldout
     )))
 }
@@ -257,7 +257,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
     let skipped = &built.skipped;
     let mut reasons = Vec::new();
     for (count, what) in [
-        (skipped.empty, "hold no word of the vocabulary".to_owned()),
+        (skipped.empty, "have no word of the vocabulary".to_owned()),
         (skipped.not_utf8, "are not UTF-8 text".to_owned()),
         (
             skipped.without_text,
@@ -269,11 +269,11 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
         }
     }
     let reasons = if reasons.is_empty() {
-        "the input holds none".to_owned()
+        "the input has no documents".to_owned()
     } else {
         reasons.join(", ")
     };
-    DataError::invalid(format!("no document is left: {reasons}"))
+    DataError::invalid(format!("no document remains: {reasons}"))
 }
 
 /// Calls `work` with every chunk in order, while the next one is being read.

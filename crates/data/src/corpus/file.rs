@@ -85,7 +85,7 @@ impl CorpusFile {
             |at: usize| u32::from_le_bytes([map[at], map[at + 1], map[at + 2], map[at + 3]]);
         if number(8) != VERSION || number(12) != BLOCK as u32 {
             return Err(wrong(&format!(
-                "has version {}, this program reads version {VERSION}: build it again (`jensen topics build`)",
+                "has version {}, but this program reads version {VERSION}: build it again (`jensen topics build`)",
                 number(8)
             )));
         }

@@ -159,7 +159,7 @@ impl Sources {
                 walk(path, &mut files)?;
                 if files.is_empty() {
                     return Err(DataError::invalid(format!(
-                        "the folder `{}` holds no files",
+                        "the folder `{}` has no files",
                         path.display()
                     )));
                 }
@@ -181,7 +181,7 @@ impl Sources {
         let bags = inputs.iter().filter(|input| input.format.is_bag()).count();
         if bags > 0 && bags < inputs.len() {
             return Err(DataError::invalid(
-                "text and bags of words cannot be mixed: build a corpus from one kind",
+                "a corpus cannot mix text and bags of words: build it from one kind",
             ));
         }
         // Of the UCI format, the words are no documents.
@@ -231,7 +231,7 @@ impl Sources {
     pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
         let Some(input) = self.inputs.get(file) else {
             return Err(DataError::invalid(format!(
-                "there is no input file {file}: let all machines see the same files"
+                "there is no input file {file}: all machines must see the same files"
             )));
         };
         Ok(Self {
@@ -383,8 +383,9 @@ impl Reader<'_> {
     #[allow(clippy::unused_self)]
     fn parquet(&self, path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
         Err(DataError::invalid(format!(
-            "`{}`: this build does not read Parquet: install Jensen with `--features parquet`, or write the texts as JSON \
-             lines, for example with DuckDB: COPY (SELECT text FROM 'file.parquet') TO 'file.jsonl'",
+            "`{}`: this build does not read Parquet: install Jensen with `--features parquet`, or write the \
+             texts as JSON lines, for example with DuckDB: COPY (SELECT text FROM 'file.parquet') TO \
+             'file.jsonl'",
             path.display()
         )))
     }
@@ -456,7 +457,7 @@ fn take(
         file.consume(used + usize::from(found.is_some()));
         if out.len() - start > DOCUMENT_BYTES {
             return Err(DataError::invalid(format!(
-                "`{}` holds a document of more than {} MiB: is it text, one document a line?",
+                "`{}` has a document of more than {} MiB: is it text, one document per line?",
                 path.display(),
                 DOCUMENT_BYTES >> 20
             )));

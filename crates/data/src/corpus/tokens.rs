@@ -60,12 +60,12 @@ impl FromStr for Pattern {
             let why = error.to_string();
             let last = why.lines().last().unwrap_or_default();
             let last = last.trim_start_matches("error: ");
-            format!("`{text}` is no regular expression: {last}")
+            format!("`{text}` is not a regular expression: {last}")
         })?;
         match regex.is_match("") {
             false => Ok(Self(regex)),
             true => Err(format!(
-                "`{text}` matches an empty word: ask for at least one character, such as with + instead of *"
+                "`{text}` matches an empty word: require at least one character, for example with + instead of *"
             )),
         }
     }

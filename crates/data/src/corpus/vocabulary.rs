@@ -29,7 +29,7 @@ impl FromStr for Frequency {
         }
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
-            _ => Err("expected a whole number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+            _ => Err("expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
         }
     }
 }
@@ -111,8 +111,9 @@ pub fn choose(
     }
     if chosen.is_empty() {
         return Err(DataError::invalid(format!(
-            "no word is left for the vocabulary: of {} distinct words in {documents} documents, none is in at least {least} \
-             (--min-df {}) and at most {most} documents (--max-df {}) and no stop word; lower --min-df or raise --max-df",
+            "the vocabulary has no words: of {} distinct words in {documents} documents, none is in at least \
+             {least} (--min-df {}) and at most {most} documents (--max-df {}) without being a stop word; lower \
+             --min-df or raise --max-df",
             words.len(),
             settings.min_df,
             settings.max_df,

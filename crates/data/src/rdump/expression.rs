@@ -86,7 +86,7 @@ impl Parser<'_> {
         if nesting > MAX_NESTING {
             return Err(self.cursor.error(
                 at,
-                format!("{}: too many calls inside one another", self.location()),
+                format!("{}: too many nested calls", self.location()),
             ));
         }
         let mut left = self.product(nesting)?;

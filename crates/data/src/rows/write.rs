@@ -134,7 +134,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Fails if the row cannot be written, or if the format is not CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
-            return Err(io::Error::other("rows have names in CSV alone"));
+            return Err(io::Error::other("only CSV has names of rows"));
         }
         write!(self.out, "{}", quoted(name))?;
         self.cells(",", row)

@@ -263,7 +263,7 @@ fn what_is_no_document_is_counted() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("no document is left") && error.contains("`body`"),
+        error.contains("no document remains") && error.contains("`body`"),
         "{error}"
     );
     assert!(!folder.path().join("d").exists());

@@ -184,7 +184,7 @@ fn broken_csv_is_refused_with_its_line() {
         ),
         (
             "lp__,log_p__,log_g__,x\n1,2,3,four\n",
-            "line 2: `four` is no number",
+            "line 2: `four` is not a number",
         ),
         ("lp__,log_p__,log_g__,x.1,x.3\n", "line 1: the subscripts"),
         ("lp__,log_p__,log_g__,x.2,x.1\n", "line 1: the subscripts"),
@@ -192,7 +192,7 @@ fn broken_csv_is_refused_with_its_line() {
             "lp__,log_p__,log_g__,x.99999999999999999999\n",
             "line 1: the subscripts",
         ),
-        ("lp__,log_p__,log_g__,x,y,x\n", "`x` are given twice"),
+        ("lp__,log_p__,log_g__,x,y,x\n", "`x` appear twice"),
     ] {
         fs::write(&path, text).unwrap();
         let error = read_draws_csv(&path).unwrap_err().to_string();

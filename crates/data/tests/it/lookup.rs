@@ -56,7 +56,7 @@ fn messages_name_variable_expected_and_found() {
         ),
         (
             data.int("two").map(drop),
-            "data variable `two`: expected int, found 2.0: an integer must be written without decimal point or exponent",
+            "data variable `two`: expected int, found 2.0: an integer must not have a decimal point or exponent",
         ),
         (
             data.ints("half", &[2, 2]).map(drop),
@@ -64,8 +64,8 @@ fn messages_name_variable_expected_and_found() {
         ),
         (
             data.ints("whole", &[2]).map(drop),
-            "data variable `whole`: expected array[2] int, found 2 numbers (shape [2]) of which some are written with \
-             a decimal point or exponent: integers must be written without",
+            "data variable `whole`: expected array[2] int, found 2 numbers (shape [2]) of which some have \
+             a decimal point or exponent, but integers must not have one",
         ),
         (
             data.int("one").map(drop),
@@ -135,7 +135,7 @@ fn a_missing_variable_without_near_name_lists_some_that_are_there() {
             .int("N")
             .unwrap_err()
             .to_string()
-            .ends_with("the data holds no variables")
+            .ends_with("the data have no variables")
     );
 }
 

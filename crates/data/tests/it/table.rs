@@ -72,7 +72,7 @@ fn mistakes_are_reported_with_line_and_column() {
     let cases = [
         (
             "a,b\n1,2\n3\n",
-            "t.csv:3:1: this row has 1 cell where the first one has 2",
+            "t.csv:3:1: this row has 1 cell, but the first one has 2",
         ),
         ("a,b\n1,2\n3,4,5\n", "t.csv:3:5: this row has 3 cells"),
         ("a,a\n1,2\n", "t.csv:1:3: two columns are called `a`"),

@@ -188,13 +188,13 @@ pub fn shape(ranks: &[u32]) -> &'static str {
     let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
     match (shift, width) {
         (shift, width) if shift.abs() >= width.abs() && shift > 0.0 => {
-            "ranks are too high: the posterior lies below the simulated values"
+            "ranks are too high: the posterior is below the simulated values"
         }
         (shift, width) if shift.abs() >= width.abs() => {
-            "ranks are too low: the posterior lies above the simulated values"
+            "ranks are too low: the posterior is above the simulated values"
         }
-        (_, width) if width > 0.0 => "ranks pile up at both ends: the posterior is too narrow",
-        _ => "ranks pile up in the middle: the posterior is too wide",
+        (_, width) if width > 0.0 => "ranks accumulate at both ends: the posterior is too narrow",
+        _ => "ranks accumulate in the middle: the posterior is too wide",
     }
 }
 

@@ -12,7 +12,7 @@ const SHOWN: usize = 24;
 /// The report of the calibration of a program by a simulator.
 pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) -> Report {
     let (tone, headline) = match calibrated.calibrated {
-        true => (Tone::Good, "No test speaks against the calibration"),
+        true => (Tone::Good, "No test rejects the calibration"),
         false => (Tone::Poor, "Not calibrated"),
     };
     let ranked = calibrated.simulations - calibrated.without_ranks;

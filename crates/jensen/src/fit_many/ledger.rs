@@ -46,7 +46,7 @@ impl Ledger {
             }
             Some(_) => {
                 return Err(Error::Setting(format!(
-                    "`{}` holds fits of another program, other settings or another version: name another folder",
+                    "`{}` has fits of another program, other settings or another version: name another folder",
                     folder.display()
                 )));
             }
@@ -59,7 +59,7 @@ impl Ledger {
                 };
                 if there.iter().any(|file| *file != path && !hidden(file)) {
                     return Err(Error::Output(format!(
-                        "`{}` holds other files: name a new folder, or the folder of the same fits",
+                        "`{}` has other files: name a new folder, or the folder of the same fits",
                         folder.display()
                     )));
                 }

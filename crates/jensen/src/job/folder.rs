@@ -27,7 +27,7 @@ const LAYOUT: u64 = 1;
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
-            "a resumed run continues in its own folder: leave out --out".to_owned(),
+            "a resumed run continues in its own folder: remove --out".to_owned(),
         )),
         _ => Ok(()),
     }
@@ -60,7 +60,7 @@ pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
         return Err(Error::Input(format!(
-            "the folder `{}` holds results of `jensen {}`, not of `jensen {command}`",
+            "the folder `{}` has results of `jensen {}`, not of `jensen {command}`",
             path.display(),
             folder.command()
         )));
@@ -95,7 +95,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     let mut stored: Value = serde_json::from_slice(&read_bytes(&path)?).map_err(damaged)?;
     if stored["layout"] != LAYOUT {
         return Err(Error::Input(format!(
-            "the folder `{}` was written by jensen {}, this is {}: use that version",
+            "the folder `{}` comes from jensen {}, but this is {}: use that version",
             folder.path().display(),
             stored["version"].as_str().unwrap_or("of another version"),
             env!("CARGO_PKG_VERSION")
@@ -161,7 +161,8 @@ pub(super) fn position<S: Job>(
     if !changes.is_empty() {
         if !force {
             return Err(Error::Setting(format!(
-                "the stored run differs: {}; give the same model, data and flags, or add --force, which gives up reproducibility",
+                "the stored run differs: {}; use the same model, data and flags, or add --force, which gives \
+                 up reproducibility",
                 changes.join("; ")
             )));
         }

@@ -58,7 +58,7 @@ impl Baseline {
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
-                "the plain model, {}, is better: {:.4} against {:.4} {}",
+                "the plain model, {}, predicts better than the fit: {:.4} against {:.4} {}",
                 self.model, self.score, self.fit, self.unit
             );
             Reason::new(text, self.advice.clone())
@@ -183,7 +183,7 @@ impl Judgement {
         let mut warnings = verdict.warnings();
         warnings.extend(evidence.notes.iter().cloned());
         let ended = match finished {
-            Some(made) => format!("{made}, in {iterations} iterations"),
+            Some(made) => format!("{made}, after {iterations} iterations"),
             None => ending.to_string(),
         };
         Self {

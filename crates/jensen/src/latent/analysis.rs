@@ -224,7 +224,7 @@ fn units(
     if likelihood.name() != "gaussian" {
         if asked.standardise.is_some() {
             return Err(Error::setting(
-                "--standardise is for normal cells: leave it out with this likelihood",
+                "--standardise is for normal cells: remove it with this likelihood",
             ));
         }
         return Ok(Units::as_they_are(table.cols));

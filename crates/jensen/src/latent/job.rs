@@ -171,11 +171,12 @@ impl Job for LatentJob<'_> {
         let (what, advice) = match process {
             true => (
                 format!("a Gaussian process on {} rows", self.model.rows().len()),
-                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)",
+                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or raise the limit (--memory-limit)",
             ),
             false => (
                 format!("a fit of {} rows under this prior", self.model.rows().len()),
-                "take fewer nodes (`step=` of a walk, a coarser grid), fewer covariates beside a field, or allow more (--memory-limit)",
+                "use fewer nodes (`step=` of a walk, a coarser grid), use fewer covariates with a field, or \
+                 raise the limit (--memory-limit)",
             ),
         };
         Need {

@@ -126,7 +126,7 @@ fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Dra
         .series(Series::line("", x.into_iter().zip(mean.iter().copied())).band(band))
         .sized(560.0, 320.0)
         .without_legend();
-    let caption = "Posterior mean with a band of 95 %, on the scale of the linear predictor.";
+    let caption = "Posterior mean with a 95 % band, on the scale of the linear predictor.";
     (Figure::new("").panel(chart), caption.to_owned())
 }
 
@@ -162,7 +162,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
         0 => String::new(),
         n => format!(" {n} in the middle are not shown."),
     };
-    let caption = format!("Posterior means with intervals of 95 %.{ends}{left_out}");
+    let caption = format!("Posterior means with 95 % intervals.{ends}{left_out}");
     (Figure::new("").panel(chart), caption)
 }
 
@@ -193,7 +193,7 @@ fn regions(
             ((share * CLASSES as f64) as usize).min(CLASSES - 1)
         };
         let mut chart = Chart::new(format!("{title}: {what}"))
-            .x(Axis::new("neighbours lie close together"))
+            .x(Axis::new("neighbours are close together"))
             .y(Axis::new(""))
             .sized(520.0, 520.0);
         for (a, b) in graph.edges() {

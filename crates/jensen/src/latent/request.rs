@@ -43,7 +43,7 @@ impl LatentSpec {
         bound.ok_or_else(|| {
             let names: Vec<_> = offered.iter().map(|b| b.name()).collect();
             Error::Input(format!(
-                "the bound `{name}` is not offered for the likelihood `{}`; choose {}",
+                "the likelihood `{}` has no bound `{name}`; choose {}",
                 likelihood.name(),
                 names.join(", ")
             ))
@@ -66,7 +66,7 @@ impl LatentSpec {
                 let which = Likelihood::all().filter(|l| l.sized_by() == own);
                 let names: Vec<_> = which.map(Likelihood::name).collect();
                 return Err(Error::setting(format!(
-                    "{flag}: the likelihood `{}` has no {what}, which only {} {}; leave the flag out{}",
+                    "{flag}: the likelihood `{}` has no {what}, which only {} {}; remove the flag{}",
                     likelihood.name(),
                     names.join(" and "),
                     if names.len() == 1 { "has" } else { "have" },
@@ -140,10 +140,10 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
         Err(error) => return fail(format!("column {}: {}", error.column(), error.message())),
     };
     let [term] = spec.terms.as_slice() else {
-        return fail("expected one likelihood, not a sum".to_owned());
+        return fail("expected one likelihood, but found a sum".to_owned());
     };
     let [call] = term.as_slice() else {
-        return fail("expected one likelihood, not a product".to_owned());
+        return fail("expected one likelihood, but found a product".to_owned());
     };
     let Some(likelihood) = Likelihood::from_name(&call.name.text) else {
         let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();

@@ -19,7 +19,7 @@ fn likelihood_help() -> String {
         .collect();
     let (last, others) = names.split_last().expect("likelihoods");
     format!(
-        "Density of an observation: {} or {last}, with its parameters as in 'gaussian(variance=0.1)'",
+        "Density of an observation: {} or {last}, with parameters as in 'gaussian(variance=0.1)'",
         others.join(", ")
     )
 }
@@ -175,7 +175,8 @@ impl LatentRequest {
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(
-                "--restarts searches for hyperparameters and --fixed keeps their starting values: use one of them",
+                "--restarts searches for hyperparameters, but --fixed keeps their starting values: use one of \
+                 them",
             ));
         }
         for (flag, given, words) in [

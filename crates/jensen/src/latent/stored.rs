@@ -58,7 +58,7 @@ impl Stored {
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));
         let stored = Self::restore(&checkpoint.state).map_err(|e| bad(e.to_string()))?;
         match stored.points.is_empty() {
-            true => Err(bad("it holds no point".to_owned())),
+            true => Err(bad("it does not have a point".to_owned())),
             false => Ok(stored),
         }
     }

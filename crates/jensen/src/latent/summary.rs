@@ -218,7 +218,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     if let Some((setting, misplaced)) = farthest {
         reasons.push(Reason::new(
             format!(
-                "the bound `{}` is loose: it puts {} {:.1} standard deviations too {}",
+                "the bound `{}` is loose: its estimate of {} is {:.1} standard deviations too {}",
                 made.model.bound().name(),
                 setting.name,
                 misplaced.abs(),
@@ -243,7 +243,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
                 "the quadrature error is {:.1e} nats per observation",
                 tightness.error
             ),
-            "Leave out --nodes, so that Jensen chooses their number.",
+            "Remove --nodes, so that Jensen chooses their number.",
         ));
     }
     reasons
@@ -258,7 +258,8 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
         .filter(|plain| plain.is_worse())?;
     Some(Reason::new(
         format!(
-            "{} predicts better: {:.4} nats per observation given the others, this fit {:.4} (difference ± {:.4})",
+            "{} predicts better: {:.4} nats per observation given the others, but this fit only {:.4} \
+             (difference ± {:.4})",
             plain.model, plain.plain, plain.own, plain.error
         ),
         "Use a weaker prior, or learn its hyperparameters from other starting values (--restarts).",
@@ -290,8 +291,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if let Some(Kept::Many(count)) = learnt.kept {
         notes.push(format!(
-            "{count} hyperparameters are too many to integrate over: they are fixed at their mode, and intervals \
-             are given that mode"
+            "{count} hyperparameters are too many to integrate over, so Jensen fixes them at their mode. \
+             Intervals are conditional on that mode"
         ));
     }
     // The solver's word stands for a run whose search for hyperparameters is over.
@@ -301,8 +302,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     };
     let advice = match status {
         Status::Stalled { .. } => Some(
-            "Give a walk fewer nodes (`step=`), leave out terms that can replace each other, or try another solver \
-             (--solver primal).",
+            "Give a walk fewer nodes (`step=`), remove terms that can replace each other, or try another \
+             solver (--solver primal).",
         ),
         Status::Diverged { .. } => Some(
             "Check the response for extreme values, or start the hyperparameters elsewhere (`name~value`).",
@@ -322,7 +323,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if learnt.kept == Some(Kept::Stopped) {
         evidence.against.against(Reason::new(
-            "the time limit ended before the integration over hyperparameters: intervals are given their mode",
+            "the time limit ended the fit before the integration over hyperparameters: intervals are \
+             conditional on their mode",
             "Allow more time (--max-seconds), or choose --hyperparameters point.",
         ));
     }

@@ -94,7 +94,7 @@ impl TableModel {
         let rows: Vec<usize> = (0..values.len()).filter(|i| !values[*i].is_nan()).collect();
         if rows.len() < values.len() {
             notes.push(format!(
-                "{} of {} rows have no response and are not used in the fit",
+                "{} of {} rows have no response, so the fit does not use them",
                 values.len() - rows.len(),
                 values.len()
             ));
@@ -481,7 +481,8 @@ fn check_responses(
         let bad = column.iter().flatten().position(|x| *x <= 0.0);
         if let (Some(i), Some(column)) = (bad, column) {
             return Err(Error::Input(format!(
-                "{}: the {what} in row {} is {}; it must be positive (leave out rows without one, or empty their response)",
+                "{}: the {what} in row {} is {}, but must be positive (remove rows without one, or empty their \
+                 response)",
                 table.source(),
                 rows[i] + 1,
                 column[i]
@@ -550,7 +551,7 @@ fn responses(
     let levels = column.levels();
     if wanted.is_some_and(|n| n != levels.len()) || levels.len() < 2 {
         return Err(Error::Input(format!(
-            "{}: the response `{name}` has {} distinct values, the likelihood `{}` needs {}",
+            "{}: the response `{name}` has {} distinct values, but the likelihood `{}` needs {}",
             table.source(),
             levels.len(),
             likelihood.name(),

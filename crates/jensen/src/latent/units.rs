@@ -112,7 +112,7 @@ impl Measure {
         }
         (!said.is_empty()).then(|| {
             format!(
-                "fitted internally in other units: {}; results are in the table's units (--standardise off keeps \
+                "Jensen fits in other units: {}; results are in the table's units (--standardise off keeps \
                  them throughout)",
                 said.join(" and ")
             )

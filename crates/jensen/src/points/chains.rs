@@ -116,14 +116,14 @@ impl ChainsRequest {
         let points = &self.points;
         if points.batch.is_some() || points.heldout() > 0.0 {
             return Err(Error::setting(
-                "hidden Markov models take neither minibatches (--batch) nor held-out rows (--heldout)",
+                "hidden Markov models support neither minibatches (--batch) nor held-out rows (--heldout)",
             ));
         }
         let annealed = ["none", "anneal"].contains(&points.temper()?.name());
         if self.emissions == Some(Kind::Multinomial) && !annealed {
             return Err(Error::setting(
-                "Jensen cannot infer temperatures of chains that emit counts, because their normaliser depends on \
-                 the sizes of all rows: use --temper anneal=50",
+                "Jensen cannot infer temperatures of chains that emit counts, because their normaliser depends \
+                 on the sizes of all rows: use --temper anneal=50",
             ));
         }
         if self.sizes().most() > STATES {
@@ -151,7 +151,7 @@ impl ChainsRequest {
         ] {
             if given && !fits {
                 return Err(Error::Setting(format!(
-                    "{name} has no effect on states with this kind of emissions: leave it out"
+                    "{name} has no effect on states with this kind of emissions: remove it"
                 )));
             }
         }
@@ -302,7 +302,7 @@ pub fn fit_chains(
     points.check_heat(&request.points)?;
     if most > points.count() as u64 {
         return Err(Error::Input(format!(
-            "{most} states cannot be learned from {} rows: ask for fewer",
+            "{most} states are too many for {} rows: use fewer",
             points.count()
         )));
     }

@@ -17,7 +17,7 @@ use crate::job::{Around, carry_out};
 use crate::units::Units;
 
 /// The error for missing values.
-const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
+const COMPLETE: &str = "factors need complete rows: remove the row or fill it in";
 
 /// The command in the marker of a result folder.
 pub const FACTORS: &str = "factors";
@@ -67,8 +67,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
             bound,
             within: bound,
         },
-        advice: "The model has no intercept and the same noise in every column: centre the columns, bring them to \
-         one scale, and give the noise (--noise-variance)."
+        advice: "The model has no intercept and the same noise in every column: centre the columns, bring them \
+                 to one scale, and give the noise (--noise-variance)."
             .to_owned(),
     }
 }

@@ -165,7 +165,7 @@ pub(super) fn bernoullis(
             1.0 => Ok(Some(true)),
             x if x.is_nan() => Ok(None),
             _ => Err(Error::Input(format!(
-                "`{}` holds {x}, but binary components take 0 and 1",
+                "`{}` has {x}, but binary components need 0 and 1",
                 points.source
             ))),
         })
@@ -179,10 +179,10 @@ pub(super) fn multinomials(
     points: &Points,
     rows: &[f64],
 ) -> Result<Multinomials, Error> {
-    points.check_complete("counts cannot be missing: leave the row out or fill it in")?;
+    points.check_complete("counts cannot be missing: remove the row or fill it in")?;
     if let Some(x) = rows.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
         return Err(Error::Input(format!(
-            "`{}` holds {x}, but multinomial components take counts",
+            "`{}` has {x}, but multinomial components need counts",
             points.source
         )));
     }
@@ -343,7 +343,7 @@ fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) 
     let step = rows.len().div_ceil(DRAWN).max(1);
     let drawn = rows.step_by(step);
     let means = components.iter().map(|c| (c.values()[0], c.values()[1]));
-    let chart = Chart::new("Means among the points")
+    let chart = Chart::new("Component means among the points")
         .x(Axis::new(points.names[0].clone()))
         .y(Axis::new(points.names[1].clone()))
         .series(Series::scatter("points", drawn.map(|x| (x[0], x[1]))).opacity(0.35))

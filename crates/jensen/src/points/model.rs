@@ -144,7 +144,7 @@ pub(super) fn predicted<C: Components>(
     let (found, expected) = (lambda.len(), model.blocks().len());
     if found != expected {
         return Err(Error::Input(format!(
-            "the global parameters belong to another model: {found} numbers, expected {expected}"
+            "the global parameters belong to another model: {found} numbers instead of {expected}"
         )));
     }
     let predictive = model.predictive(lambda);

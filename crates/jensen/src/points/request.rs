@@ -134,16 +134,16 @@ impl PointRequest {
         };
         if self.batch.is_some() && !(kappa > 0.5 && kappa <= 1.0 && tau >= 1.0) {
             return refuse(
-                "the step sizes converge with --kappa above 0.5 and at most 1, and --tau of at least 1",
+                "the step sizes converge only with --kappa above 0.5 and at most 1, and --tau of at least 1",
             );
         }
         if self.heldout() >= 1.0 {
-            return refuse("--heldout takes a share below 1, such as 0.1");
+            return refuse("--heldout needs a share below 1, such as 0.1");
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
         temper.check().map_err(Error::Setting)?;
         if temper.from_both_ends() {
-            return refuse("temperatures begin at both ends in topics alone: take warm or cold");
+            return refuse("only topics can start temperatures at both ends: choose warm or cold");
         }
         Ok(DriverSettings {
             mode,

@@ -196,7 +196,8 @@ fn read_shard(
     let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
     if points.digest != digest || points.dim() != columns.len() {
         return Err(Error::Input(format!(
-            "the shard `{}` is not the driver's: let all machines see the same files, and leave them as they are during a fit",
+            "the shard `{}` differs from the driver's: all machines must see the same files, which must not \
+             change during a fit",
             path.display()
         )));
     }

@@ -53,7 +53,7 @@ impl Points {
         match size {
             Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
                 Err(Error::Setting(format!(
-                    "pictures of {width}x{height} pixels need as many columns, and `{}` has {}",
+                    "pictures of {width}x{height} pixels need one column per pixel, but `{}` has {}",
                     self.source,
                     self.dim()
                 )))
@@ -101,7 +101,7 @@ impl Points {
         match (0..self.dim()).find(|d| !known(*d)) {
             None => Ok(()),
             Some(d) => Err(Error::Input(format!(
-                "`{}`: the column `{}` has no number: leave it out",
+                "`{}`: the column `{}` has no number: remove it",
                 self.source, self.names[d]
             ))),
         }
@@ -216,13 +216,13 @@ impl Points {
         let source = table.source();
         let rows = table.rows();
         if rows == 0 || columns.is_empty() {
-            return Err(Error::Input(format!("`{source}` holds no rows")));
+            return Err(Error::Input(format!("`{source}` has no rows")));
         }
         let mut missing: Option<(usize, String)> = None;
         for (column, name) in columns.iter().zip(&names) {
             if let Some(row) = column.iter().position(|x| x.is_infinite()) {
                 return Err(Error::Input(format!(
-                    "`{source}`, row {}: the value of `{name}` is not finite; leave the row out or the cell empty",
+                    "`{source}`, row {}: the value of `{name}` is not finite; remove the row or empty the cell",
                     row + 1
                 )));
             }

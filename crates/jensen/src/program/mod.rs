@@ -322,7 +322,7 @@ impl Program {
             (None | Some("0"), _) => return Ok(Init::Zero),
             (Some("random"), _) => return Ok(Init::Random),
             (Some(file), _) => DataFile::read(file.as_ref()).map_err(|error| {
-                Error::Input(format!("--init takes 0, random or a file: {error}"))
+                Error::Input(format!("--init needs 0, random or a file: {error}"))
             })?,
         };
         if given.is_list() {

@@ -435,7 +435,7 @@ impl FitRequest {
             self.family.as_deref().and_then(|f| f.split('=').next())
         {
             return Err(Error::Setting(format!(
-                "--covariance linear-response corrects mean-field fits: leave out --family {family}"
+                "--covariance linear-response corrects mean-field fits: remove --family {family}"
             )));
         }
         let names = self.covariance_of.as_deref().unwrap_or("");

@@ -36,7 +36,7 @@ pub struct Stored {
     pub coordinates: Coordinates,
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "what a field is that is absent")]
+#[allow(clippy::unnecessary_wraps, reason = "an absent field has a default")]
 fn as_they_are() -> Option<Centring> {
     Some(Centring::default())
 }

@@ -81,7 +81,7 @@ impl ShardProgram {
             let table = RecordTable::open(&[shard.to_owned()], data, SHARD, Some(self.blocks))?;
             if table.digest() != digest {
                 return Err(Error::Input(format!(
-                    "the shard `{}` is not the driver's: let all machines see the same files",
+                    "the shard `{}` differs from the driver's: all machines must see the same files",
                     shard.display()
                 )));
             }

@@ -59,7 +59,7 @@ impl RecordTable {
             .filter(|rows| *rows <= i32::MAX as u32);
         let Some(rows) = rows else {
             return Err(Error::Input(format!(
-                "the files have {} rows, and a fit takes at most {} records",
+                "the files have {} rows, but a fit can have at most {} records",
                 files.rows(),
                 i32::MAX
             )));

@@ -105,7 +105,7 @@ pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Er
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let Some(curves) = &kept.curves else {
         return Err(Error::Input(
-            "no column of this regression has a curve; `jensen regress predict` predicts rows of a table".to_owned(),
+            "no column of this regression has a curve; `jensen regress predict` predicts the rows of a table".to_owned(),
         ));
     };
     let build = Build {
@@ -182,7 +182,7 @@ impl Expected {
         }
         let Some((first, shape)) = found else {
             return Err(Error::Input(
-                "the program of new rows has no expected values".to_owned(),
+                "the program for new rows has no expected values".to_owned(),
             ));
         };
         Ok(Self {
@@ -226,10 +226,11 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
         figures.push(figure(curve, own, &response, probabilities));
     }
     Some(Exhibit {
-        heading: "What does each column do?".to_owned(),
+        heading: "How does the response depend on each column?".to_owned(),
         note: format!(
-            "The expected {response} along each column, with other columns at their means or first levels, and without effects of groups. \
-             Bands hold 90 % of the posterior. `jensen regress curves` writes the numbers, `jensen regress effects` averages over rows."
+            "The expected {response} along each column, with other columns at their means or first levels and \
+             without group effects. Bands are 90 % intervals of the posterior. `jensen regress curves` writes \
+             the numbers, and `jensen regress effects` averages over rows."
         ),
         figures,
         ..Exhibit::default()

@@ -64,7 +64,7 @@ impl Kept {
             )));
         }
         serde_json::from_slice(&read_bytes(&path)?)
-            .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))
+            .map_err(|error| Error::Input(format!("Jensen cannot read `{}`: {error}", path.display())))
     }
 
     /// The summaries that answer the user, in the order in which they are shown.

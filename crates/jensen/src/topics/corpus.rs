@@ -79,12 +79,12 @@ impl CorpusRequest {
         let [least, most] = self.lengths();
         if least == 0 || most < least {
             return Err(Error::setting(
-                "--min-length must be at least 1, and --max-length no smaller",
+                "--min-length must be at least 1, and --max-length at least --min-length",
             ));
         }
         if self.pattern.is_some() && !self.keep.is_empty() {
             return Err(Error::setting(
-                "--pattern defines the words: leave --keep out",
+                "--pattern defines the words: remove --keep",
             ));
         }
         Ok(())

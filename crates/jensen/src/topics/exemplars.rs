@@ -79,14 +79,14 @@ pub(super) fn exhibit(
     }
     let looked_at = match documents.len() {
         n if n <= LOOKED_AT => "all training documents".to_owned(),
-        n => format!("{LOOKED_AT} of {n} training documents, evenly over all of them"),
+        n => format!("{LOOKED_AT} of {n} training documents, spread evenly over all of them"),
     };
     (!rows.is_empty()).then(|| Exhibit {
         heading: "Documents of each topic".to_owned(),
         note: format!(
-            "The documents with the largest share of each topic, among {looked_at}. The number is the line of the \
-             document in the output of `jensen topics predict` for the corpus. The words are the most frequent \
-             words of the document that belong to this topic."
+            "The documents with the largest share of each topic, among {looked_at}. The number is the line of \
+             the document in the output of `jensen topics predict` for the corpus. The words are the \
+             document's most frequent words of this topic."
         ),
         table: (
             ["topic", "document", "share", "tokens", "words"].map(str::to_owned).to_vec(),

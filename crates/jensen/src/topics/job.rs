@@ -262,7 +262,8 @@ impl Job for TopicsJob<'_> {
             // Roughly: the topics in single precision and their statistics, three times in double precision while they
             // are written to a checkpoint, and the documents of a batch.
             bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
-            advice: "ask for fewer topics or words (--max-terms of `jensen topics build`), or allow more (--memory-limit)"
+            advice: "use fewer topics or words (--max-terms of `jensen topics build`), or raise the limit \
+                     (--memory-limit)"
                 .to_owned(),
         }
     }
@@ -325,13 +326,14 @@ impl Job for TopicsJob<'_> {
                 (Inference::MeanField, _) => "fit again without `--temper`, or use fewer topics",
             };
             evidence.notes.push(format!(
-                "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), and {dead} hold \
-                 less than a tenth of an even share: {advice}"
+                "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), \
+                 and {dead} have less than a tenth of an even share: {advice}"
             ));
         }
         if made.output.fit.completion.is_none() {
             evidence.notes.push(
-                "the corpus holds out no documents, so Jensen cannot score the topics: build it with --heldout 0.01".to_owned(),
+                "the corpus has no held-out documents, so Jensen cannot score the topics: build it with \
+                 --heldout 0.01".to_owned(),
             );
         }
         evidence

@@ -86,9 +86,9 @@ pub fn report_page(
     sections.push(Exhibit {
         heading: "Topics".to_owned(),
         note: format!(
-            "The largest topics first, with their shares of the tokens and the coherence of their top words over \
-             the training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; higher is \
-             better.{more}"
+            "The largest topics first, with their shares of the tokens and the coherence of their top words \
+             over the training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; \
+             higher is better.{more}"
         ),
         table: (
             ["topic", "share", "NPMI", "UMass", "most probable words"].map(str::to_owned).to_vec(),
@@ -133,7 +133,7 @@ pub fn report_page(
                 "topics in use",
                 format!("{:.0}", summary.topics_in_use),
                 format!(
-                    "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
+                    "of {}, exp of the entropy of their shares; {} have less than a tenth of an even share",
                     summary.topics, summary.dead_topics
                 ),
             ),

@@ -155,7 +155,7 @@ impl TopicsRequest {
             LearnAlpha::Symmetric => true,
             LearnAlpha::Asymmetric => {
                 return Err(Error::setting(
-                    "eta is learned as one number for all words: --learn-eta symmetric",
+                    "Jensen learns eta as one number for all words: use --learn-eta symmetric",
                 ));
             }
         };

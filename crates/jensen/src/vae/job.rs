@@ -299,8 +299,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
         // and their gradients for a minibatch, and data that are not mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
-        advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
-         IDX, or allow more memory (--memory-limit)"
+        advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY \
+                 or IDX, or raise the limit (--memory-limit)"
             .to_owned(),
     }
 }
@@ -436,8 +436,8 @@ impl Job for VaeJob<'_> {
             if old != new {
                 let word = |x: Option<&Value>| x.map_or("nothing".to_owned(), ToString::to_string);
                 return Err(Error::Setting(format!(
-                    "the checkpoint holds weights of another {what} ({}, now {}), which cannot change in a resumed run: leave the flag \
-                     out, or start a new run with --out",
+                    "the checkpoint has weights of another {what} ({}, now {}), which cannot change in a \
+                     resumed run: remove the flag, or start a new run with --out",
                     word(old),
                     word(new)
                 )));
@@ -489,7 +489,7 @@ impl Job for VaeJob<'_> {
             ..Evidence::new(made.status.clone(), work)
         };
         if matches!(made.status, Status::Diverged { .. }) {
-            evidence.advice = Some("The last good weights are kept.");
+            evidence.advice = Some("Jensen keeps the last weights with a finite bound.");
         }
         if passes < settings.warm_up - 1e-9 {
             evidence.against.against(Reason::new(
@@ -539,8 +539,8 @@ impl Job for VaeJob<'_> {
         // Right where there is nothing to say, so it does not stand against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
-                "no latent value is active: if the records have structure, run more epochs, warm up (--warm-up), or start from \
-                 larger weights (--initial-sd)"
+                "no latent value is active: if the records have structure, run more epochs, warm up \
+                 (--warm-up), or start from larger weights (--initial-sd)"
                     .to_owned(),
             );
         }

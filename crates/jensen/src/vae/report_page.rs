@@ -105,7 +105,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         ),
         (
             &pictures.reconstructions,
-            "Records, and below each the decoder's mean at the mean of its posterior.",
+            "Records, each above the decoder's mean at the mean of the encoder's posterior.",
         ),
         (
             &pictures.manifold,

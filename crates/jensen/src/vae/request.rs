@@ -140,7 +140,7 @@ impl VaeRequest {
         ];
         match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
             Some((flag, _)) => Err(Error::Setting(format!(
-                "{flag} has no meaning for wake-sleep: leave it out, or take --method aevb"
+                "{flag} has no meaning for wake-sleep: remove it, or use --method aevb"
             ))),
             None => Ok(()),
         }
@@ -177,7 +177,7 @@ impl VaeRequest {
         };
         if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
             return Err(Error::setting(
-                "--standardise needs a Gaussian decoder with unbounded means: leave it out, or use --decoder \
+                "--standardise needs a Gaussian decoder with unbounded means: remove it, or use --decoder \
                  gaussian=free",
             ));
         }

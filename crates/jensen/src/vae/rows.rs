@@ -17,7 +17,7 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     };
     if width * height != rows.width() {
         return Err(Error::Setting(format!(
-            "--image {width}x{height} are {} pixels, and a row of `{}` has {} numbers",
+            "--image {width}x{height} means {} pixels, but a row of `{}` has {} numbers",
             width * height,
             rows.source(),
             rows.width()
@@ -40,7 +40,7 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
     }
     check_values(rows, likelihood).map_err(|error| {
         Error::Input(format!(
-            "{error}\nscale the data to its domain, or choose another decoder (--decoder gaussian)"
+            "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
         ))
     })
 }
@@ -107,7 +107,7 @@ impl Apart {
         match given.parse::<f64>() {
             Ok(share) if share > 0.0 && share < 1.0 => Ok(Self::Share(share)),
             Ok(_) => Err(Error::setting(
-                "--validation: a share lies between 0 and 1, such as 0.1; otherwise name a file",
+                "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
             Err(_) => Ok(Self::File(Rows::open(Path::new(given))?)),
         }

@@ -174,7 +174,7 @@ impl VaeModel {
         let value: serde_json::Value = serde_json::from_str(description).map_err(error)?;
         if value["layout"] != LAYOUT {
             return Err(error(format!(
-                "the layout is {}, this program reads {LAYOUT}",
+                "the layout is {}, but this program reads {LAYOUT}",
                 value["layout"]
             )));
         }
@@ -192,7 +192,7 @@ impl VaeModel {
                 .map_err(|_| error(format!("the tensor `{name}` is missing")))?;
             if view.dtype() != Dtype::F32 || view.shape() != [spec.inputs, spec.outputs] {
                 return Err(error(format!(
-                    "the tensor `{name}` is {:?} {:?}, the architecture needs F32 [{}, {}]",
+                    "the tensor `{name}` is {:?} {:?}, but the architecture needs F32 [{}, {}]",
                     view.dtype(),
                     view.shape(),
                     spec.inputs,

@@ -318,7 +318,7 @@ fn shards_that_cannot_be_are_named() {
     let (_, binary) = requests().swap_remove(4);
     assert!(
         said(&binary, &shards).contains("0.csv` holds")
-            && said(&binary, &shards).contains("binary components take 0 and 1")
+            && said(&binary, &shards).contains("binary components need 0 and 1")
     );
     let many = MixtureRequest {
         components: Some("501".parse().unwrap()),

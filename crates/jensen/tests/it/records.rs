@@ -282,12 +282,12 @@ fn what_needs_all_records_is_refused_with_its_line() {
         (
             "n > 500",
             "x[n][1] > x[1][1]",
-            "one record looks at another one",
+            "one record reads the value of another one",
         ),
         (
             "a ~ normal(0, tau);",
             "a ~ normal(mean(to_vector(y)), tau);",
-            "takes all records together",
+            "needs all records together",
         ),
     ];
     for (from, to, expected) in cases {

@@ -62,7 +62,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
     let slope = of("x", "dY/dX").mean;
     assert!((rise - slope).abs() < 1e-6 * slope.abs(), "{rise} {slope}");
     let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(report.contains("What does each column do?"));
+    assert!(report.contains("How does the response depend on each column?"));
 }
 
 #[test]

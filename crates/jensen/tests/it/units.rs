@@ -377,7 +377,7 @@ fn columns_that_say_nothing_are_left_out() {
     near(other.elbo.unwrap(), own.elbo.unwrap(), 1.0);
     let said = other.judgement.warnings.join("; ");
     assert!(
-        said.contains("left out: `d` (3.5)") && said.contains("`e` (of `b`)"),
+        said.contains("constant columns: `d` (3.5)") && said.contains("`e` (of `b`)"),
         "{said}"
     );
     let (Parts::Components(here), Parts::Components(there)) = (&own.parts, &other.parts) else {

@@ -165,8 +165,8 @@ impl SparseField {
         }
         self.factor_values().ok_or_else(|| {
             Error::Prior(
-                "the prior precision is not positive definite: check that its graph is connected and its parameters \
-                 are in range, or declare its null space if it is intrinsic"
+                "the prior precision is not positive definite: check that its graph is connected and its \
+                 parameters are in range, or declare its null space if it is intrinsic"
                     .to_owned(),
             )
         })
@@ -516,7 +516,7 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
     )
     .map_err(|error| {
         Error::Prior(format!(
-            "the sparse precision cannot be analysed ({error:?}): it is too large for this machine"
+            "Jensen cannot analyse the sparse precision ({error:?}): it is too large for this machine"
         ))
     })
 }
@@ -577,7 +577,7 @@ pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
         let norm = super::kernels::dot(out.col(k), out.col(k)).sqrt();
         if norm.is_nan() || norm <= 1e-8 * before {
             return Err(Error::Prior(
-                "the columns that span the null space of the prior precision are dependent"
+                "the columns that span the null space of the prior precision are linearly dependent"
                     .to_owned(),
             ));
         }
@@ -685,8 +685,9 @@ fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
                         .to_owned()
                 } else {
                     format!(
-                        "the graph of the intrinsic prior is not connected: latent variable {} lies in a component of \
-                         {} of {n} with no level of its own; connect the components, or give each its own null vector",
+                        "the graph of the intrinsic prior is not connected: latent variable {} is in a \
+                         component of {} of {n} without its own level; connect the components, or give each \
+                         its own null vector",
                         seed + 1,
                         members.len()
                     )

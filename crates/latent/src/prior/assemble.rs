@@ -147,9 +147,9 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
             return Err(known.error(
                 &call.name.span,
                 format!(
-                    "`{name}` is a field with a sparse precision and cannot stand in one sum with `gp` or `covariance`; use \
-                     `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a field (`rw2`, `ar1`, `grid`) in the \
-                     position of the process"
+                    "`{name}` is a field with a sparse precision, which cannot be in one sum with `gp` or \
+                     `covariance`; use `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a \
+                     field (`rw2`, `ar1`, `grid`) instead of the process"
                 ),
             ));
         }

@@ -35,7 +35,7 @@ impl Builder<'_, '_> {
         }
         if !constant.is_empty() {
             notes.push(format!(
-                "{} left out: constant in the fitted rows",
+                "Jensen omits {}: constant in the fitted rows",
                 named(&constant)
             ));
         }
@@ -44,14 +44,14 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(&known.call.name.span, m))?;
         if !twins.is_empty() {
             notes.push(format!(
-                "{} left out: the same as other columns",
+                "Jensen omits {}: equal to other columns",
                 named(&twins)
             ));
         }
         match list.is_empty() {
             true => Err(known.error(
                 &known.call.name.span,
-                "every column of `fixed` is constant in the fitted rows: leave the term out",
+                "every column of `fixed` is constant in the fitted rows: remove the term",
             )),
             false => Ok(list),
         }
@@ -127,7 +127,8 @@ impl Builder<'_, '_> {
                 let Inputs { columns, words } = self.source.inputs();
                 if !words.is_empty() {
                     notes.push(format!(
-                        "columns of words are no inputs of `{}`: {}; add a term such as iid(on={}) for an effect of each word",
+                        "columns of words cannot be inputs of `{}`: {}; add a term such as iid(on={}) for an \
+                         effect of each word",
                         self.label,
                         words.join(", "),
                         words[0]
@@ -137,7 +138,7 @@ impl Builder<'_, '_> {
             }
         };
         if columns.is_empty() {
-            return Err(known.misused("no numeric column is left as input; name some with `on=`"));
+            return Err(known.misused("no numeric column remains as input; name some with `on=`"));
         }
         let span = |i: usize| {
             let words = known.list("on");
@@ -222,7 +223,7 @@ impl Builder<'_, '_> {
                     .zip(&spreads)
                     .for_each(|(i, sd)| i.scale = *sd);
                 notes.push(format!(
-                    "{}: its lengthscale counts standard deviations of each of {} columns",
+                    "{}: the unit of its lengthscale is the standard deviation of each of {} columns",
                     self.label,
                     inputs.len()
                 ));

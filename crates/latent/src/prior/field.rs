@@ -185,7 +185,7 @@ impl Field {
         let least = if cyclic { 3 } else { 2 };
         if nodes < least {
             return Err(Error::Prior(format!(
-                "a random walk needs {least} nodes or more, there are {nodes}"
+                "a random walk needs at least {least} nodes, but there are {nodes}"
             )));
         }
         let graph = Graph::path(nodes, cyclic);
@@ -211,7 +211,7 @@ impl Field {
         let least = if cyclic { 4 } else { 3 };
         if nodes < least {
             return Err(Error::Prior(format!(
-                "second differences need {least} nodes or more, there are {nodes}"
+                "second differences need at least {least} nodes, but there are {nodes}"
             )));
         }
         let mut entries = Vec::new();
@@ -267,8 +267,8 @@ impl Field {
         });
         Self::scaled(lattice.nodes(), entries, null, precision, None).map_err(|_| {
             Error::Prior(
-                "the grid, or a part that its holes cut off, is too narrow for second differences; use `grid(rw1, …)` or \
-                 close the holes around it"
+                "the grid, or a part that its holes separate, is too narrow for second differences; use \
+                 `grid(rw1, …)` or close the holes around it"
                     .to_owned(),
             )
         })
@@ -282,7 +282,7 @@ impl Field {
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(
-                "a precision matrix is square, and this one has {} rows and {} columns",
+                "a precision matrix must be square, but this one has {} rows and {} columns",
                 matrix.rows, matrix.cols
             )));
         }
@@ -450,7 +450,7 @@ impl Field {
     pub fn ar1(nodes: usize, rho: Option<f64>, variance: Option<f64>) -> Result<Self, Error> {
         if nodes < 2 {
             return Err(Error::Prior(
-                "an autoregression needs two nodes or more".to_owned(),
+                "an autoregression needs at least two nodes".to_owned(),
             ));
         }
         let rho = Setting {
@@ -485,7 +485,7 @@ impl Field {
         let graph = lattice.graph();
         let n = lattice.nodes();
         if n < 2 {
-            return Err(Error::Prior("a field needs two cells or more".to_owned()));
+            return Err(Error::Prior("a field needs at least two cells".to_owned()));
         }
         let mut border = Vec::new();
         for i in 0..n {
@@ -756,7 +756,7 @@ impl Field {
     /// `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat directions.
     fn distance(&self) -> Result<Curve, Error> {
         let FieldKind::Bym2 { nodes, scaled } = &self.family else {
-            return Err(Error::Prior("only BYM2 has a share".to_owned()));
+            return Err(Error::Prior("only BYM2 has a share `phi`".to_owned()));
         };
         let n = *nodes as usize;
         let trace: f64 = super::scaling::variances(scaled)?.iter().sum();
@@ -785,7 +785,7 @@ impl Field {
             let determinant =
                 Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
                     .factor(&vec![0.0; n])
-                    .ok_or_else(|| Error::Prior("the graph cannot be factorised".to_owned()))?;
+                    .ok_or_else(|| Error::Prior("Jensen cannot factorise the graph's precision".to_owned()))?;
             let log = determinant - scaled.constant + flat * (rest / phi).ln();
             let divergence = 0.5 * (phi * (trace - nodes) - log);
             Ok(0.5 * (2.0 * divergence).max(f64::MIN_POSITIVE).ln())

@@ -53,7 +53,7 @@ impl GaussianProcess {
         let latents = factors.next().map_or(0, |f| f.points.rows);
         if latents == 0 || factors.any(|f| f.points.rows != latents) {
             return Err(Error::Prior(
-                "a Gaussian process needs covariance functions on the same points, at least one each"
+                "a Gaussian process needs covariance functions on the same points, and at least one of each"
                     .to_owned(),
             ));
         }

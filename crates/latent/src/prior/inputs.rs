@@ -85,7 +85,7 @@ fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
     };
     let (row, x) = (rows[at], all[rows[at]]);
     Err(format!(
-        "the column `{column}` is {} in row {}; fill it in or leave the row out",
+        "the column `{column}` is {} in row {}; fill it in or remove the row",
         if x.is_nan() {
             "missing".to_owned()
         } else {
@@ -106,7 +106,7 @@ pub(super) fn complete_words(
         .map(|row| {
             all[*row].clone().ok_or_else(|| {
                 format!(
-                    "the column `{column}` is missing in row {}; fill it in or leave the row out",
+                    "the column `{column}` is missing in row {}; fill it in or remove the row",
                     row + 1
                 )
             })
@@ -228,22 +228,24 @@ impl Index {
             Between::Interpolated { most, instead } if count(step).floor() > most as f64 => {
                 if is_given {
                     return Err(format!(
-                        "{:.0} nodes from {from} to {to} by {step} are more than {most}, beyond which double precision loses the \
-                         digits of their differences; choose a longer `step` (rows between nodes are interpolated)",
+                        "{:.0} nodes from {from} to {to} by {step} are more than {most}, beyond which double \
+                         precision cannot resolve their differences; choose a longer `step` (rows between \
+                         nodes are interpolated)",
                         count(step).floor()
                     ));
                 }
                 let wanted = count(step).floor();
                 step = (to - from) / (instead - 1) as f64;
                 note = Some(format!(
-                    "`{column}` is read from {instead} nodes, {step:.4} apart, by linear interpolation: its values are as close as \
-                     {smallest:.3e}, which would be {wanted:.0} nodes; set `step` for another distance"
+                    "the fit interpolates `{column}` linearly between {instead} nodes, {step:.4} apart: the \
+                     closest values differ by {smallest:.3e}, which would need {wanted:.0} nodes; set `step` \
+                     for another distance"
                 ));
             }
             Between::Refused if !is_given && count(step) > LINE.max(SPARSE * rows.len() as f64) => {
                 return Err(format!(
-                    "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {:.0} evenly spaced nodes for {} \
-                     rows; round the column, or set `step`",
+                    "the closest values of `{column}` between {from} and {to} differ by {step:.3e}, which \
+                     would need {:.0} evenly spaced nodes for {} rows; round the column, or set `step`",
                     count(step),
                     rows.len()
                 ));
@@ -253,7 +255,7 @@ impl Index {
         let found = count(step);
         if !(step > 0.0 && (1.0..1e8).contains(&found)) {
             return Err(format!(
-                "nodes from {from} to {to} by {step} are none or too many; set `from`, `to` and `step`"
+                "there are no nodes, or too many, from {from} to {to} by {step}; set `from`, `to` and `step`"
             ));
         }
         // The last node is not before the last value.
@@ -345,7 +347,8 @@ impl Index {
                 .map(|row| match row < nodes {
                     true => Ok(Some(*row)),
                     false => Err(format!(
-                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` that gives the node of each row",
+                        "row {} has no node: the field has {nodes} nodes, one per row; name a column with \
+                         `on=` that gives the node of each row",
                         row + 1
                     )),
                 })
@@ -367,8 +370,8 @@ impl Index {
                         let node = if away { position.floor() } else { nearest };
                         if away && !interpolated {
                             Err(format!(
-                                "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
-                                 column, or set `step`",
+                                "row {} has `{column}` = {x}, which is not among the evenly spaced nodes \
+                                 {from}, {}, …; round the column, or set `step`",
                                 row + 1,
                                 from + step
                             ))
@@ -398,7 +401,7 @@ impl Index {
                     match usize::try_from(node).ok().filter(|n| n < nodes) {
                         Some(node) => Ok(Some(node)),
                         None => Err(format!(
-                            "row {} has `{column}` = {number}, and nodes are numbered from {first} to {}",
+                            "row {} has `{column}` = {number}, but nodes are numbered from {first} to {}",
                             row + 1,
                             nodes + first - 1
                         )),
@@ -425,7 +428,8 @@ impl Index {
                     .map(|((r, c), row)| match lattice.node(*r, *c) {
                         Some(node) => Ok(Some(node)),
                         None => Err(format!(
-                            "row {} lies in a hole of the grid or outside its {height} × {width} cells (numbered from {first})",
+                            "row {} is in a hole of the grid or outside its {height} × {width} cells (numbered \
+                             from {first})",
                             row + 1
                         )),
                     })
@@ -442,7 +446,7 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
         .map(|(x, row)| match x.fract() == 0.0 && x.abs() < 1e15 {
             true => Ok(*x as i64),
             false => Err(format!(
-                "the column `{column}` must hold whole numbers, row {} has {x}",
+                "the column `{column}` must have integers, but row {} has {x}",
                 row + 1
             )),
         })
@@ -530,7 +534,7 @@ impl Covariate {
         levels.dedup();
         if levels.len() < 2 {
             return Err(format!(
-                "the column `{column}` has a single level; leave it out"
+                "the column `{column}` has a single level; remove it"
             ));
         }
         let indicator = |level: String| Self {

@@ -93,7 +93,7 @@ pub(super) fn hold(
             });
             cholesky(&mut square).ok_or_else(|| {
                 Error::Prior(format!(
-                    "`{}`: its flat directions cannot be held",
+                    "`{}`: Jensen cannot constrain its flat directions",
                     piece.name
                 ))
             })?;
@@ -104,10 +104,13 @@ pub(super) fn hold(
             let (vanish, _) = split(&at_nodes, DEPENDENT * DEPENDENT)?;
             let free = vanish.unwrap_or_else(|| Dense::zeros(flat.cols, 0));
             notes.push(format!(
-                "{}: {} of its flat directions {} that of earlier terms or of no row; it adds up to zero there",
+                "{}: {} of its flat directions {}, so Jensen constrains the term to sum to zero there",
                 piece.name,
                 held.cols,
-                if held.cols == 1 { "is" } else { "are" },
+                match held.cols {
+                    1 => "belongs to an earlier term or affects no row",
+                    _ => "belong to earlier terms or affect no row",
+                },
             ));
             let level = constant(&own, &held, &columns, field.read());
             basis.extend(normalised(combine(&left, &kept)));
@@ -178,7 +181,7 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
             }
             let pivot = upper.get(i, i);
             if pivot == 0.0 {
-                return Err(Error::Prior("flat directions are dependent".to_owned()));
+                return Err(Error::Prior("flat directions are linearly dependent".to_owned()));
             }
             out.data[j * r + i] = rest / pivot;
         }

@@ -113,7 +113,7 @@ pub(super) fn design(
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
             Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
-                unreachable!("inputs belong to processes")
+                unreachable!("only processes have inputs")
             }
         };
         if let Columns::Index(list) = &columns {

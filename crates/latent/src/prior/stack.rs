@@ -88,7 +88,7 @@ impl Stack {
         };
         if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
             return Err(Error::Unsupported(
-                "`bym2` and a grid field with holes cannot stand in one sum; use `icar(…) + iid()` for the first"
+                "`bym2` and a grid field with holes cannot be in one sum; use `icar(…) + iid()` for the first"
                     .to_owned(),
             ));
         }

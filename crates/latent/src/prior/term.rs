@@ -303,8 +303,9 @@ impl Builder<'_, '_> {
                     && nodes > most
                 {
                     return Err(known.misused(&format!(
-                        "`rw2` of {nodes} rows: beyond {most} nodes double precision loses the digits of second \
-                         differences; name the column of positions with `on=`, which is read from fewer nodes by interpolation"
+                        "`rw2` of {nodes} rows: beyond {most} nodes double precision cannot resolve second \
+                         differences; name the column of positions with `on=`, so that the fit uses fewer \
+                         nodes and interpolates"
                     )));
                 }
                 let field = match name {
@@ -399,13 +400,13 @@ impl Builder<'_, '_> {
             .map(|w| w.text.clone())
             .collect();
         if let Some(extra) = known.list("on").and_then(|words| words.get(2)) {
-            return Err(known.error(&extra.span, "cells have one number, or a row and a column"));
+            return Err(known.error(&extra.span, "cells need one number, or a row and a column"));
         }
         if on.is_empty() && self.source.rows() > cells {
             return Err(known.error(
                 &known.call.name.span,
                 format!(
-                    "the table has {} rows, the grid {cells} cells, one a row; name cells with `on=`",
+                    "the table has {} rows, but the grid has {cells} cells, one per row; name cells with `on=`",
                     self.source.rows()
                 ),
             ));
@@ -458,10 +459,10 @@ fn remark_components(graph: &Graph, label: &str, notes: &mut Vec<String>) {
         .count();
     if count > 1 {
         notes.push(format!(
-            "{label}: the graph has {count} components, each with a flat level of its own{}",
+            "{label}: the graph has {count} components, and the prior is flat in the level of each{}",
             match alone {
                 0 => String::new(),
-                n => format!(", but for {n} nodes without neighbours, which are independent"),
+                n => format!(", except {n} nodes without neighbours, which are independent"),
             }
         ));
     }

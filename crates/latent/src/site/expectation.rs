@@ -130,7 +130,7 @@ impl Quadrature {
         let given = |nodes: usize| -> Result<Nodes, Error> {
             let rule = gauss_hermite(nodes).ok_or_else(|| {
                 Error::Unsupported(format!(
-                    "{nodes} Gauss-Hermite nodes were asked for; choose 1 to 128"
+                    "{nodes} Gauss-Hermite nodes are not possible; choose 1 to 128"
                 ))
             })?;
             Ok(Nodes::new(&rule))

@@ -136,8 +136,8 @@ pub(crate) fn start(
     let failed = |status: Option<Status>| {
         let detail = status.map_or(String::new(), |s| format!(" ({s})"));
         Error::Prior(format!(
-            "no feasible start was found{detail}: the data may not determine the posterior, as with counts that are all zero \
-             under an intrinsic prior; use a proper prior, or check the scale of the data"
+            "Jensen found no feasible start{detail}: the data may not determine the posterior, as with counts \
+             that are all zero under an intrinsic prior; use a proper prior, or check the scale of the data"
         ))
     };
     let last = match approach(problem, sites, dual_sites, warm) {
@@ -518,7 +518,7 @@ impl Algorithm for Dual<'_, '_> {
             if state.forget() {
                 return Step::go_on(record);
             }
-            let reason = format!("no step lowers the dual although the gap is {gap:.1e} nats");
+            let reason = format!("no step lowers the dual, although the duality gap is {gap:.1e} nats");
             return Step::finish(record, stalled(reason));
         };
         state.idle = if reached.dual > dual - rounding {
@@ -528,7 +528,7 @@ impl Algorithm for Dual<'_, '_> {
         };
         if state.idle >= 20 {
             let reason = format!(
-                "the dual no longer falls although the gap is {gap:.1e} nats: the model is badly scaled"
+                "the dual no longer falls, although the duality gap is {gap:.1e} nats: the model is badly scaled"
             );
             return Step::finish(record, stalled(reason));
         }

@@ -17,7 +17,8 @@ fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
         Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {
             at: iterations,
             reason: format!(
-                "steps gain nothing any more, but the duality gap is {gap:.1e} nats; the solver `dual` closes it"
+                "steps no longer raise the bound, but the duality gap is {gap:.1e} nats: use the solver \
+                 `dual`, which closes the gap"
             ),
         },
         _ => status,

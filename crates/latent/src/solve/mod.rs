@@ -237,7 +237,7 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     };
     match solver {
         Solver::Em if model.bound != crate::SiteBound::Jaakkola => {
-            refuse("maximises the bound `jaakkola` alone")
+            refuse("maximises only the bound `jaakkola`")
         }
         Solver::Opper | Solver::Coordinate if signed(model) => {
             refuse("needs a log-concave likelihood")
@@ -246,7 +246,7 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
             refuse("needs scalar observations")
         }
         Solver::Coordinate if !crate::linear::observed_once(model) => {
-            refuse("needs a Gaussian process with a latent variable an observation")
+            refuse("needs a Gaussian process with one latent variable per observation")
         }
         _ => Ok(()),
     }

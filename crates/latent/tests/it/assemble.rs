@@ -216,10 +216,10 @@ fn positions_of_rows() {
     );
     assert_eq!(design("grid(spde, 3, 1)"), Design::Identity);
     for (text, message) in [
-        ("ar1(on=t, step=1)", "none of the evenly spaced nodes"),
+        ("ar1(on=t, step=1)", "not among the evenly spaced nodes"),
         ("rw1(on=t, to=3)", "outside the nodes from 2 to 3"),
         ("grid(rw1, 2, 2, on=cell)", "outside its 2 × 2 cells"),
-        ("grid(rw1, 1, 2)", "the table has 3 rows, the grid 2 cells"),
+        ("grid(rw1, 1, 2)", "the table has 3 rows, but the grid has 2 cells"),
         ("grid(rw3, 2, 3)", "choose rw1, rw2 or spde"),
         ("grid(spde, 2, 3, precision=1)", "has no `precision`"),
         ("icar(graph=nowhere)", "cannot read `nowhere`"),
@@ -227,10 +227,10 @@ fn positions_of_rows() {
         ("gp(linear, lengthscale=1)", "has no lengthscale"),
         (
             "gp(rbf, ard, lengthscale=(1, 2, 3))",
-            "takes one value or a list of 2",
+            "needs one value or a list of 2",
         ),
-        ("icar(graph~path)", "is not learnt: write `graph=…`"),
-        ("ar1(rho=1)", "must lie between -1 and 1"),
+        ("icar(graph~path)", "does not learn `graph`: write `graph=…`"),
+        ("ar1(rho=1)", "must be between -1 and 1"),
         ("iid(t)", "unexpected `t`"),
     ] {
         let error = match made(text) {
@@ -419,11 +419,11 @@ fn columns_that_say_nothing_are_left_out() {
     assert_eq!(both.covariates().len(), 1);
     let notes = both.notes.join("\n");
     assert!(
-        notes.contains("the column `level` is left out: constant"),
+        notes.contains("the column `level`: constant"),
         "{notes}"
     );
     assert!(
-        notes.contains("the column `same` is left out: the same as"),
+        notes.contains("the column `same`: equal to"),
         "{notes}"
     );
     // Without a level a constant column is one.

@@ -234,7 +234,7 @@ fn shared_levels_are_held() {
         let fit = converged(&model(&prior, Likelihood::poisson(), y.clone()));
         assert!(fit.bound.is_finite(), "{text}");
         assert!(
-            prior.notes.iter().any(|n| n.contains("adds up to zero")),
+            prior.notes.iter().any(|n| n.contains("sum to zero")),
             "{text}: {:?}",
             prior.notes
         );

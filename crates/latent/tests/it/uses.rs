@@ -30,7 +30,7 @@ fn wrong_models_are_refused_with_advice() {
     refused(&|m| m.likelihood = Likelihood::bernoulli(), "needs 0 or 1");
     refused(
         &|m| m.design = Design::Select(vec![0, 1, 2, 3, 4, 9]),
-        "reads latent variable 10",
+        "refers to latent variable 10",
     );
     refused(
         &|m| m.observations.exposure = Some(vec![-1.0; 6]),

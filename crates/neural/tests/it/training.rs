@@ -526,7 +526,7 @@ fn mistakes_are_errors() {
         error
             .expect("refused")
             .to_string()
-            .contains("16 values, the model expects 17")
+            .contains("16 values, but the model expects 17")
     );
     let none = ByteRecords {
         bytes: Vec::new(),
@@ -559,7 +559,7 @@ fn mistakes_are_errors() {
     let error = architecture.check_records(&wide).expect_err("refused");
     assert_eq!(
         error.to_string(),
-        "records have 17 values, the model expects 16"
+        "records have 17 values, but the model expects 16"
     );
     let mut values = vec![0.5; 32];
     values[20] = 1.5;

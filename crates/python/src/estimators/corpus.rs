@@ -95,7 +95,7 @@ fn refuse_others(out: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Input(format!(
-        "`{}` is no corpus of shards, and would be replaced: name another folder",
+        "`{}` is not a corpus of shards, so Jensen does not replace it: name another folder",
         out.display()
     )))
 }

@@ -72,7 +72,7 @@ pub fn fit_point_shards(
     let given: MixtureRequest = read_request(request)?;
     if resume && out.is_none() {
         return Err(PyValueError::new_err(
-            "resume goes on in a folder: give out=",
+            "resume= continues a run in its folder: give out=",
         ));
     }
     let solve = Arc::new(solve);

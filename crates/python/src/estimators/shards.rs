@@ -37,7 +37,7 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
     };
     if file.digest() != digest {
         return Err(Error::Input(format!(
-            "shard {number} of the corpus `{}` is not the driver's: let all machines see the same files",
+            "shard {number} of the corpus `{}` differs from the driver's: all machines must see the same files",
             corpus.display()
         )));
     }
@@ -256,7 +256,7 @@ pub fn fit_corpus(
     let flags: TopicsRequest = read_request(request)?;
     if resume && out.is_none() {
         return Err(PyValueError::new_err(
-            "resume goes on in a folder: give out=",
+            "resume= continues a run in its folder: give out=",
         ));
     }
     let raised = Mutex::new(None);

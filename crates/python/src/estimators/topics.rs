@@ -100,7 +100,7 @@ impl Known {
             return Ok(corpus);
         }
         Err(Error::Input(format!(
-            "the corpus `{}` has another vocabulary than the topics: build it with theirs",
+            "the corpus `{}` has another vocabulary than the topics: build it with the vocabulary of the topics",
             path.display()
         )))
     }

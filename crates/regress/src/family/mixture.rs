@@ -50,7 +50,7 @@ pub fn of(parts: &str) -> Result<&'static Family> {
     let names: Vec<&str> = parts.split(',').map(str::trim).collect();
     let [first, second] = names.as_slice() else {
         return Err(Error::new(format!(
-            "a mixture is of two families, not of {}",
+            "a mixture needs two families, not {}",
             names.len()
         ))
         .help("write --family 'mixture(gaussian, gaussian)'"));
@@ -60,10 +60,11 @@ pub fn of(parts: &str) -> Result<&'static Family> {
     let found = MIXTURES.iter().find(|family| family.name == name);
     found.ok_or_else(|| {
         Error::new(format!(
-            "the families {} and {} do not mix",
+            "a mixture of the families {} and {} is not possible",
             first.name, second.name
         ))
-        .help("a mixture is of two families of numbers with the same range and link, such as gaussian and student, or poisson and negbinomial")
+        .help("a mixture needs two families of numbers with the same range and link, such as gaussian and \
+               student, or poisson and negbinomial")
     })
 }
 

@@ -18,7 +18,7 @@ impl Maker<'_, '_> {
             None => Ok(usual),
             Some(expr) => match expr.bare().kind {
                 Kind::Number(x) if x.fract() == 0.0 && (3.0..=200.0).contains(&x) => Ok(x as usize),
-                _ => Err(self.error(expr, "k is a whole number from 3 to 200")),
+                _ => Err(self.error(expr, "k must be an integer from 3 to 200")),
             },
         }
     }
@@ -33,9 +33,9 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     call,
-                    "a smooth needs a column with at least three distinct values (a ring, four)",
+                    "a smooth needs a column with at least three distinct values (four if it is cyclic)",
                 )
-                .help("take the column as it is, or as factor(x)"));
+                .help("use the column itself, or factor(x)"));
         };
         self.smooths
             .insert(key.to_owned(), SmoothState::One(smooth.clone()));
@@ -58,12 +58,12 @@ impl Maker<'_, '_> {
             .error(
                 given,
                 format!(
-                    "{name}() with k = {k} needs as many distinct values, and its column has {count}"
+                    "{name}() with k = {k} needs at least k distinct values, but its column has {count}"
                 ),
             )
             .help(match count {
-                0..3 => "take the column as it is, or as factor(x)".to_owned(),
-                count => format!("write k = {count} or less, or leave k out"),
+                0..3 => "use the column itself, or factor(x)".to_owned(),
+                count => format!("write k = {count} or less, or remove k"),
             }))
     }
 
@@ -79,7 +79,7 @@ impl Maker<'_, '_> {
             Some((Kind::Text(kind), _)) if kind == "cc" => true,
             Some((_, bs)) => {
                 return Err(self.error(bs, format!("there is no basis {bs}")).help(
-                    "\"cr\" is a cubic regression spline, and \"cc\" one that is closed to a ring",
+                    "\"cr\" is a cubic regression spline, and \"cc\" a cyclic one",
                 ));
             }
         };
@@ -147,7 +147,7 @@ impl Maker<'_, '_> {
             self.smooths.insert(key.clone(), SmoothState::Two(product));
         }
         let Some(SmoothState::Two(product)) = self.smooths.get(&key) else {
-            return Err(self.error(call, "this call is known as something else"));
+            return Err(self.error(call, "the stored fit has another kind of result for this call"));
         };
         let Columns { free, blocks } = product.at(&x, &z);
         let label = format!("t2({}, {})", unnamed[0], unnamed[1]);
@@ -184,10 +184,10 @@ impl Maker<'_, '_> {
         };
         let SmoothState::Process([middle, half]) = *self.smooths.entry(key).or_insert_with(learn)
         else {
-            return Err(self.error(call, "this call is known as something else"));
+            return Err(self.error(call, "the stored fit has another kind of result for this call"));
         };
         if half == 0.0 {
-            return Err(self.error(call, "a process needs a column with different values"));
+            return Err(self.error(call, "a Gaussian process needs a column with different values"));
         }
         let frequency = |j: usize| (j + 1) as f64 * std::f64::consts::PI / (2.0 * BOUNDARY);
         let function = |j: usize| {
@@ -215,8 +215,9 @@ impl Maker<'_, '_> {
                 (codes.collect(), factor.levels.len() - 1)
             }
             Value::Factor(_) => {
-                return Err(self.error(column, format!("the order of the levels of `{column}` is not known"))
-                    .help(format!("write mo(ordered({column})) where the order of the alphabet is meant, or number the levels in the table")));
+                return Err(self.error(column, format!("the levels of `{column}` have no known order"))
+                    .help(format!("write mo(ordered({column})) for alphabetical order, or number the levels in \
+                                   the table")));
             }
             _ => {
                 let x = self.evaluator.numbers(column)?;
@@ -224,9 +225,9 @@ impl Maker<'_, '_> {
                     return Err(self
                         .error(
                             column,
-                            "a monotonic effect is of whole numbers or of an ordered factor",
+                            "a monotonic effect needs integers or an ordered factor",
                         )
-                        .help("a curve over any numbers is s(x)"));
+                        .help("for a curve over any numbers use s(x)"));
                 }
                 let key = format!("{}:{call}", made.parameter);
                 let low = x.iter().copied().fold(f64::INFINITY, f64::min);
@@ -246,7 +247,7 @@ impl Maker<'_, '_> {
             .entry(key)
             .or_insert(SmoothState::Steps(highest))
         else {
-            return Err(self.error(call, "this call is known as something else"));
+            return Err(self.error(call, "the stored fit has another kind of result for this call"));
         };
         if count == 0 {
             return Err(self.error(call, "a monotonic effect needs at least two levels"));
@@ -254,7 +255,7 @@ impl Maker<'_, '_> {
         if highest > count {
             return Err(self.error(
                 call,
-                format!("the fit knows {count} steps of `{column}`, and a row has {highest}"),
+                format!("the fit has {count} steps of `{column}`, but a row has {highest}"),
             ));
         }
         made.monotonic.push(Monotonic {

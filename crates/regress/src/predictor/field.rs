@@ -177,16 +177,16 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     &arguments[0].value,
-                    "a map is a file, whose name stands in quotes",
+                    "a map must be a file name in quotes",
                 )
                 .help(super::takes("car")));
         };
         if made.field.is_some() {
-            return Err(self.error(call, "a formula has one map"));
+            return Err(self.error(call, "a formula can have only one map"));
         }
         let Some(column) = argument(arguments, &["gr"], 1) else {
             return Err(self
-                .error(call, "no column says which region a row is of")
+                .error(call, "no column gives the region of each row")
                 .help(super::takes("car")));
         };
         let kind = match argument(arguments, &["type"], usize::MAX) {
@@ -200,7 +200,7 @@ impl Maker<'_, '_> {
                 let Some((_, kind)) = row else {
                     return Err(self
                         .error(expr, format!("there is no field of type {expr}"))
-                        .help("there are icar, bym2 and escar"));
+                        .help("choose icar, bym2 or escar"));
                 };
                 *kind
             }
@@ -208,7 +208,7 @@ impl Maker<'_, '_> {
         let regions = self.evaluator.numbers(column)?;
         if !self.fields.contains_key(file) {
             let Some(graph) = self.evaluator.frame.graphs.get(file) else {
-                return Err(self.error(&arguments[0].value, "the map was not read"));
+                return Err(self.error(&arguments[0].value, "Jensen has not read the map"));
             };
             let first = usize::from(!regions.contains(&0.0));
             self.fields
@@ -229,7 +229,7 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     column,
-                    format!("`{column}` is {other}, which is no region of the map"),
+                    format!("`{column}` is {other}, which is not a region of the map"),
                 )
                 .help(format!(
                     "its regions are numbered from {} to {last}",
@@ -239,7 +239,7 @@ impl Maker<'_, '_> {
         if kind == FieldKind::Proper && map.degrees().contains(&0.0) {
             return Err(self
                 .error(call, "a region of the map has no neighbour")
-                .help("take type = \"bym2\" or \"icar\", where it has an effect of its own"));
+                .help("use type = \"bym2\" or \"icar\", which give it an independent effect"));
         }
         made.field = Some(Field {
             name: column.to_string(),

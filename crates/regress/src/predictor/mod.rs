@@ -274,8 +274,8 @@ impl Maker<'_, '_> {
             _ => Err(self
                 .error(call, format!("{name}() takes {}", takes(name)))
                 .help(match name.as_str() {
-                    "s" => "a smooth of two is t2(x, z)",
-                    "t2" => "a smooth of one is s(x)",
+                    "s" => "write a smooth of two columns as t2(x, z)",
+                    "t2" => "write a smooth of one column as s(x)",
                     _ => "",
                 })),
         }
@@ -286,10 +286,11 @@ impl Maker<'_, '_> {
 fn takes(name: &str) -> &'static str {
     match name {
         "t2" => "two columns",
-        "me" => "a column and one of its standard errors, as in me(x, sd_x)",
+        "me" => "a column and its standard errors, as in me(x, sd_x)",
         "ar" => "at most a column of times, as in ar(time, gr = series, p = 1)",
         "car" => {
-            "the file of a map and a column of its regions, as in car(\"map.graph\", gr = region, type = \"bym2\")"
+            "the file of a map and a column of its regions, as in car(\"map.graph\", gr = region, \
+             type = \"bym2\")"
         }
         _ => "one column",
     }

@@ -46,13 +46,13 @@ impl Maker<'_, '_> {
         };
         if let Some(row) = noise.iter().position(|x| *x <= 0.0) {
             let message = format!(
-                "a standard error is above 0, and row {} of those used has {}",
+                "a standard error must be above 0, but row {} of the rows used has {}",
                 row + 1,
                 noise[row]
             );
             return Err(self
                 .error(errors, message)
-                .help("a column without errors is a term as it is"));
+                .help("write a column without errors as a plain term"));
         }
         self.unknown(
             call,
@@ -79,7 +79,7 @@ impl Maker<'_, '_> {
         };
         let Some(Column::Numbers(x)) = found else {
             return Err(self
-                .error(column, "mi() is of a column of numbers")
+                .error(column, "mi() needs a column of numbers")
                 .help("add a column to the table, and its formula: 'column | mi() ~ …'"));
         };
         let missing: Vec<usize> = (0..x.len()).filter(|row| x[*row].is_nan()).collect();
@@ -106,9 +106,9 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     call,
-                    format!("`{}` has no two values that differ", unknown.name),
+                    format!("all values of `{}` are the same", unknown.name),
                 )
-                .help("leave the term out"));
+                .help("remove the term"));
         }
         made.unknown.push(UnknownTerm {
             name: call.to_string(),

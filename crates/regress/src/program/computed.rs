@@ -84,7 +84,7 @@ pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()
             format!("the parameter `{name}` has no prior for {}", names[0]),
         )
         .help(format!(
-            "the data do not say how large it may be: add one such as --prior '{} ~ normal(0, 1)'",
+            "the data do not determine its scale: add a prior such as --prior '{} ~ normal(0, 1)'",
             names[0]
         )));
     }
@@ -111,7 +111,7 @@ fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Resu
         Kind::Number(x) => (format!("{x}"), false),
         Kind::Name(name) if name == "pi" => ("pi()".to_owned(), false),
         Kind::Name(name) if is_constant(name) => {
-            return Err(error(format!("{name} is no number")));
+            return Err(error(format!("{name} is not a number")));
         }
         Kind::Name(name) => match calculation.columns.iter().any(|(other, _)| other == name) {
             true => (column(writer, name), true),
@@ -142,14 +142,15 @@ fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Resu
             let (Some((_, function)), [argument]) = (known, arguments.as_slice()) else {
                 let names = FUNCTIONS.iter().map(|(known, _)| *known);
                 return Err(error(format!(
-                    "a nonlinear formula does not know {name}() of {}",
+                    "a nonlinear formula cannot use {name}() of {}",
                     match arguments.len() {
                         1 => "one argument".to_owned(),
                         n => format!("{n} arguments"),
                     }
                 ))
                 .help(format!(
-                    "it knows + - * / ^ and {}; terms such as (1 | g) and s(x) stand in the formulas of its parameters",
+                    "it can use + - * / ^ and {}; write terms such as (1 | g) and s(x) in the formulas of its \
+                     parameters",
                     names.collect::<Vec<_>>().join(", ")
                 )));
             };
@@ -157,8 +158,8 @@ fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Resu
             (format!("{function}({text})"), is_vector)
         }
         _ => {
-            return Err(error("this is no number".to_owned()).help(
-                "a formula with parameters is computed: + - * / ^ and functions such as exp()",
+            return Err(error("this is not a number".to_owned()).help(
+                "a formula with parameters can use only + - * / ^ and functions such as exp()",
             ));
         }
     })

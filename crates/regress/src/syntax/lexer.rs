@@ -63,8 +63,8 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
                 start: at,
                 end: at + c.len_utf8(),
             };
-            let message = format!("`{c}` means nothing in a formula");
-            let help = "a column whose name has such characters stands in backquotes: `my column`";
+            let message = format!("`{c}` has no meaning in a formula");
+            let help = "write a column name with such characters in backquotes: `my column`";
             return Err(Error::at(text, span, message).help(help));
         };
         found.push((
@@ -108,7 +108,7 @@ fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     }
     let span = Span { start: at, end };
     let parsed = text[at..end].parse();
-    let value = parsed.map_err(|_| Error::at(text, span, "this is no number"))?;
+    let value = parsed.map_err(|_| Error::at(text, span, "this is not a number"))?;
     // R's mark of whole numbers.
     let mark = usize::from(bytes.get(end) == Some(&b'L'));
     Ok((Token::Number(value), end + mark - at))

@@ -48,8 +48,8 @@ pub fn parse(text: &str) -> Result<Expr> {
         Token::End => Ok(expr),
         Token::Sign(")") => Err(parser.error("this parenthesis was never opened")),
         _ => Err(parser
-            .error("an operator is expected before this")
-            .help("join terms with `+`, `*` or `:`; a name with spaces stands in backquotes")),
+            .error("an operator must precede this")
+            .help("join terms with `+`, `*` or `:`, and write a name with spaces in backquotes")),
     }
 }
 
@@ -139,8 +139,8 @@ impl Parser<'_> {
                 });
             }
             Token::Sign(_) => {
-                return Err(Error::at(self.text, span, "a term is expected here")
-                    .help("an operator stands between two terms, as in `x + z`"));
+                return Err(Error::at(self.text, span, "a term must follow here")
+                    .help("write an operator between two terms, as in `x + z`"));
             }
             Token::End => {
                 return Err(Error::at(
@@ -148,7 +148,7 @@ impl Parser<'_> {
                     span,
                     "the formula ends where a term is expected",
                 )
-                .help("write the term that is missing, or leave out the operator before it"));
+                .help("write the missing term, or remove the operator before it"));
             }
         };
         Ok(Expr { kind, span })
@@ -188,7 +188,7 @@ impl Parser<'_> {
         match self.peek() {
             Token::End => Err(Error::at(self.text, open, "this parenthesis is not closed")
                 .help("close it with `)`")),
-            _ => Err(self.error("an operator or `)` is expected before this")),
+            _ => Err(self.error("an operator or `)` must precede this")),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
     let mut map = Pixmap::new(pixels(scene.width), pixels(scene.height))
-        .expect("a side is between 1 and 12000 pixels");
+        .expect("a side must have between 1 and 12000 pixels");
     map.fill(color(Tint::Card.into()));
     let transform = Transform::from_scale(zoom, zoom);
     for shape in &scene.shapes {

@@ -361,7 +361,7 @@ fn predictions_that_other_sections_speak_of_are_not_listed() {
     let html = page(vec!["y_rep".into()]);
     check_page(&html);
     assert!(html.contains("mu") && !html.contains("y_rep[1]"));
-    assert!(html.contains("Of y_rep other sections say more"));
+    assert!(html.contains("Figures of other sections show y_rep"));
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
     let html = with(Section::Bound(vec![course.clone()]));
     check_page(&html);
     // Those two, and the −33 that follows them; −25 is within ten times the spread of the rest.
-    assert!(html.contains("3 estimates of the start lie below the picture"));
+    assert!(html.contains("3 estimates at the start are below the figure"));
     assert!(!html.contains("10⁹"), "the axis does not reach them");
     course.points.drain(..20);
     assert!(!with(Section::Bound(vec![course])).contains("below the picture"));

@@ -160,7 +160,7 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
         );
         context.row(what, |_| {
             Ok(Ours::value(last[0] - last[1])
-                .note("the paper's curves have AEVB ahead in every panel"))
+                .note("in the paper's curves, AEVB is ahead in every panel"))
         })?;
         charts.insert(latent, chart);
         let shown = charts.values().cloned();
@@ -227,7 +227,8 @@ fn measure(
         );
         context.row(what, |_| {
             Ok(Ours::value(test).median_of(&ends).note(format!(
-                "{seeds}of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves and prints no numbers"
+                "{seeds}of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves \
+                 and prints no numbers"
             )))
         })?;
     }

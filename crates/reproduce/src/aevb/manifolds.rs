@@ -71,7 +71,7 @@ fn row(
     );
     context.row(what, |_| {
         Ok(Ours::value(bound).note(format!(
-            "after {samples:.0} samples; the paper shows pictures alone"
+            "after {samples:.0} samples; the paper shows only pictures"
         )))
     })?;
     Ok(())

@@ -104,7 +104,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
                 Ok(match ended {
                     Some((_, loss)) => Ours::value(*loss)
                         .seeds(1)
-                        .note("pixels of MNIST stand in for features of CIFAR-10"),
+                        .note("pixels of MNIST replace the features of CIFAR-10"),
                     None => Ours::none("diverged"),
                 })
             })?;

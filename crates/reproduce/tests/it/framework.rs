@@ -139,7 +139,7 @@ fn a_run_is_stopped_and_goes_on() {
     let fresh = run(&EXPERIMENT, &resumed, &mut say).unwrap();
     assert_eq!(MEASURED.load(Ordering::SeqCst), 4);
     let first = &summary(&fresh)[0];
-    assert_eq!(first.2, "not run: --only left it out");
+    assert_eq!(first.2, "not run: excluded by --only");
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub fn in_todays_syntax(text: String) -> String {
 fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
     if let Some(first) = old.filter(|_| modernise(source) != source) {
-        let help = "`--old-syntax` reads the whole program as one of the syntax before Stan 2.33";
+        let help = "`--old-syntax` reads the whole program in the syntax before Stan 2.33";
         first.help.push(help.to_owned());
     }
 }

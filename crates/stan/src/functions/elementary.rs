@@ -370,7 +370,7 @@ fn to_int(args: &[&Value]) -> FnResult<Value> {
     fn walk(x: &Value) -> FnResult<Value> {
         let one = |x: f64| {
             if x.is_nan() || x.abs() > f64::from(i32::MAX) {
-                Err(FnError::domain(format!("to_int: {x} is no 32-bit int")))
+                Err(FnError::domain(format!("to_int: {x} is not a 32-bit int")))
             } else {
                 Ok(x as i32)
             }

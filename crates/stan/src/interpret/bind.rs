@@ -87,8 +87,8 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 && decl.ty == SizedType::Int
                 && !advice.contains("did you mean")
             {
-                advice += "; a table has columns alone: give the data as JSON, or compute it from a column in transformed data, \
-                           as in `int K = max(group);`";
+                advice += "; a table has only columns: give the data as JSON, or compute it from a column in \
+                           transformed data, as in `int K = max(group);`";
             }
             return Err(error(
                 span,
@@ -103,8 +103,9 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
             return Err(error(
                 span,
                 format!(
-                    "variable `{}`: expected {}, found words: {location}\nwrite numbers with a decimal point and an empty cell or NA where \
-                     there is none; a column of words can be an array of int, which then has their numbers",
+                    "variable `{}`: expected {}, found words: {location}\nwrite numbers with a decimal point, \
+                     and an empty cell or NA for a missing value; a column of words can be an array of int \
+                     with the numbers of its words",
                     var.name,
                     ty.describe()
                 ),
@@ -156,7 +157,7 @@ fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
         .take(SHOWN)
         .map(|name| format!("`{name}`"))
         .collect();
-    format!("; nothing asks for {}{more}", shown.join(", "))
+    format!("; the program does not declare {}{more}", shown.join(", "))
 }
 
 fn error(span: Span, message: String) -> Box<EvalError> {

@@ -24,7 +24,7 @@ pub(crate) fn call(
         rest,
     )) = args.split_first()
     else {
-        let message = format!("{}: the first argument is no function", id.name());
+        let message = format!("{}: the first argument is not a function", id.name());
         return Err(FnError::invalid(message).at(span));
     };
     let values = machine.eval_all(rest)?;
@@ -188,7 +188,7 @@ fn integrate(
         }
     }
     Err(FnError::domain(format!(
-        "integrate_1d: the integral did not settle, its last value is {integral}"
+        "integrate_1d: the integral did not converge; its last value is {integral}"
     ))
     .at(span))
 }

@@ -246,7 +246,7 @@ impl BoundModel {
     /// Fails if `z` has another dimension, or a bound rejects the point.
     pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
         if z.len() != self.dim {
-            let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
+            let message = format!("the point has {} coordinates instead of {}", z.len(), self.dim);
             return Err(FnError::invalid(message).at(Span::default()));
         }
         machine.work(z.len(), Span::default())?;
@@ -419,13 +419,13 @@ impl BoundModel {
         }
         match count {
             0 => String::new(),
-            1 => format!("; of the data {} is NaN", names[0]),
+            1 => format!("; the data element {} is NaN", names[0]),
             _ if count > NAMED => format!(
-                "; of the data {} and {} more are NaN",
+                "; the data elements {} and {} more are NaN",
                 names.join(", "),
                 count - NAMED
             ),
-            _ => format!("; of the data {} are NaN", names.join(", ")),
+            _ => format!("; the data elements {} are NaN", names.join(", ")),
         }
     }
 }

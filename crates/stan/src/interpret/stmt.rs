@@ -288,7 +288,7 @@ impl Machine<'_> {
                 && !old.same_shape(&value)
             {
                 let message = format!(
-                    "`{}` is {}, but {} is assigned to it",
+                    "`{}` is {}, but the program assigns {} to it",
                     self.program.var(part.var).name,
                     old.describe(),
                     value.describe()

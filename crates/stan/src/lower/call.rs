@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
                 Ok(product)
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") && self.in_iterations() => {
-                let message = "every iteration of the loop draws random numbers of its own";
+                let message = "every iteration of the loop draws its own random numbers";
                 Err(FnError::records(message).at(expr.span))
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") => self.random_call(expr, id, call),
@@ -178,7 +178,8 @@ impl Lower<'_, '_> {
             }
             Resolved::Known => {
                 let message = format!(
-                    "function `{name}` is known but not supported yet in the log density with arguments that depend on parameters"
+                    "Jensen does not yet support function `{name}` in the log density with arguments that \
+                     depend on parameters"
                 );
                 Err(FnError::unsupported(message).at(span))
             }
@@ -249,7 +250,7 @@ impl Lower<'_, '_> {
         }
         if !matches!(name, "reduce_sum" | "reduce_sum_static") || args.len() < 3 {
             let message =
-                format!("function `{name}` is known but not supported yet in the log density");
+                format!("Jensen does not yet support function `{name}` in the log density");
             return Err(FnError::unsupported(message).at(expr.span));
         }
         let slice = self.expr(&args[1])?;

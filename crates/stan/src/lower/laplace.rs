@@ -64,7 +64,7 @@ impl<'g> Lower<'_, 'g> {
         let at = |e: FnError| e.at(span);
         let tape = self.tape;
         if form.draws {
-            let message = format!("function `{name}` is evaluated in generated quantities alone");
+            let message = format!("function `{name}` is only available in generated quantities");
             return Err(FnError::unsupported(message).at(span));
         }
         let call = form.arguments(name, args).map_err(at)?;
@@ -82,7 +82,7 @@ impl<'g> Lower<'_, 'g> {
             .chain(settings.iter().flatten())
             .any(|v| v.has_records(tape))
         {
-            let message = format!("records interact: {name} takes what differs by record");
+            let message = format!("records interact: an argument of {name} differs by record");
             return Err(FnError::records(message).at(span));
         }
         let levels = vec![Level::Param; covariance_args.len()];
@@ -90,7 +90,7 @@ impl<'g> Lower<'_, 'g> {
         let covariance = self.apply(callee, &covariance_args, &levels, false, span, site)?;
         let extents = covariance.dims().map_err(at)?;
         let Leaf::Matrix(rows, cols) = extents.leaf else {
-            return Err(FnError::invalid(format!("{name}: the covariance is no matrix")).at(span));
+            return Err(FnError::invalid(format!("{name}: the covariance is not a matrix")).at(span));
         };
         let n = latent(name, (rows, cols)).map_err(at)?;
         let (start, found) = self.laplace_settings((name, &call), n, settings.as_deref(), span)?;
@@ -201,21 +201,22 @@ impl<'g> Lower<'_, 'g> {
             .any(|id| matches!(likelihood.op(id), Op::Solver(..)))
         {
             return refused(FnError::unsupported(format!(
-                "{name}: the likelihood solves equations of its own, of which there are no third derivatives; give it as a \
-                 function without solvers, or sample the latent variables"
+                "{name}: the likelihood uses a solver, which has no third derivatives; give a likelihood \
+                 without solvers, or sample the latent variables"
             )));
         }
         let derivatives = derivatives(&likelihood, n, block);
         if ends_early(&derivatives) {
             return refused(FnError::unsupported(format!(
-                "{name}: the likelihood has functions without the third and fourth derivatives that gradients and \
-                 Hessian-vector products of an approximation take; sample the latent variables"
+                "{name}: the likelihood uses functions without the third and fourth derivatives that gradients \
+                 and Hessian-vector products of an approximation need; sample the latent variables"
             )));
         }
         if leaves_blocks(&derivatives, n, block) {
             return refused(FnError::invalid(format!(
-                "{name}: the Hessian of the likelihood is not zero outside of its blocks of {block}: latent variables of different \
-                 blocks stand together in a term; give a size whose blocks hold those that do, at most {n}"
+                "{name}: the Hessian of the likelihood is not zero outside its blocks of {block}: a term \
+                 depends on latent variables of different blocks; give a block size that includes all latent \
+                 variables of each term, at most {n}"
             )));
         }
         Ok(derivatives)

@@ -157,8 +157,8 @@ fn with_stack<T: Send>(
                 kind: ErrorKind::Limit,
                 span: Span::default(),
                 message: format!(
-                    "cannot start a thread with a stack of {} MiB to compile the program: {error}: ask for fewer threads, \
-                     or for more room by `ulimit -v`",
+                    "cannot start a thread with a stack of {} MiB to compile the program: {error}: use fewer \
+                     threads, or raise `ulimit -v`",
                     STACK >> 20
                 ),
             })?
@@ -369,7 +369,8 @@ impl<'p, 'g> Lower<'p, 'g> {
         if let Some(bad) = violated {
             if bad.scalar().is_some_and(|bad| bad != 0.0) {
                 let message = format!(
-                    "variable `{name}` violates its constraint whatever the parameters: it only depends on data"
+                    "variable `{name}` violates its constraint for all parameter values, because it depends \
+                     only on data"
                 );
                 return Err(FnError::domain(message).at(span));
             }
@@ -427,7 +428,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
         let steps = STEP_LIMIT.max(self.options.node_limit as u64 / 2);
         if self.steps > steps {
-            let gave_up = format!("gave up after {steps} steps");
+            let gave_up = format!("stopped after {steps} steps");
             return Err(match self.loops.iter().any(|l| l.trips < usize::MAX) {
                 true => self.unrolled_too_far(&gave_up, span),
                 false => limit(format!("{gave_up}: does this loop or recursion end?"), span),
@@ -459,13 +460,14 @@ impl<'p, 'g> Lower<'p, 'g> {
                 let why = largest.apart.as_ref().map_or(String::new(), |why| {
                     let location = self.program.location(why.span);
                     format!(
-                        ", whose iterations are run one by one ({} at {location})",
+                        ", whose iterations Jensen runs one by one ({} at {location})",
                         why.message
                     )
                 });
                 limit(
                     format!(
-                        "{limit_text} while unrolling {}{why}; write this loop with vectors, which stay one operation whatever their length, or allow more (--memory-limit)",
+                        "{limit_text} while unrolling {}{why}; write this loop with vectors, which remain one \
+                         operation at any length, or raise the limit (--memory-limit)",
                         nest.join(" in ")
                     ),
                     largest.span,
@@ -477,7 +479,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     /// Runs `body` one level deeper.
     fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= DEPTH_LIMIT {
-            let message = format!("gave up {DEPTH_LIMIT} levels deep: does this recursion end?");
+            let message = format!("stopped {DEPTH_LIMIT} levels deep: does this recursion end?");
             return Err(FnError::excess(message).at(span));
         }
         self.depth += 1;

@@ -182,7 +182,7 @@ impl Lower<'_, '_> {
     ) -> FnResult<Sym> {
         let (name, tape) = (id.name(), self.tape);
         let Some(random) = &mut self.random else {
-            let message = format!("{name}: there are no random numbers here");
+            let message = format!("{name}: random numbers are not available here");
             return Err(FnError::invalid(message));
         };
         let dims = dims_of_result(id, args, result)?;
@@ -219,7 +219,7 @@ impl Lower<'_, '_> {
         let level = random.level(tape, nodes.into_iter());
         if level >= MOST_STAGES {
             return Err(FnError::unsupported(
-                "random numbers that wait for many others one after another are left to the interpreter",
+                "the interpreter draws random numbers that depend sequentially on many others",
             ));
         }
         let (to, numbers) = random.room(tape, level + 1, dims.size());
@@ -373,7 +373,7 @@ fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> 
             Ok(Dims::leaf(Leaf::Matrix(n, n)))
         }
         _ => Err(FnError::unsupported(format!(
-            "random numbers of `{name}` are left to the interpreter"
+            "the interpreter draws random numbers of `{name}`"
         ))),
     }
 }
@@ -395,7 +395,7 @@ fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
         (Type::Matrix, Leaf::Matrix(rows, cols)) => Sized::Matrix(rows, cols),
         _ => {
             return Err(FnError::unsupported(
-                "an argument that is no container of reals is left to the interpreter",
+                "the interpreter evaluates an argument that is not a container of reals",
             ));
         }
     };

@@ -125,7 +125,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     ) -> Eval<Sym> {
         let values = self.exprs(args)?;
         if values.iter().any(|value| value.has_records(self.tape)) {
-            let message = format!("records interact: {name} takes what differs by record");
+            let message = format!("records interact: an argument of {name} differs by record");
             return Err(FnError::records(message).at(expr.span));
         }
         self.site(expr);
@@ -211,7 +211,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         let found = value.dims().map_err(|e| e.at(span))?.size();
         if found != size {
             let message = format!(
-                "{}: the function gives {found} values for {size} states",
+                "{}: the function returns {found} values for {size} states",
                 call.name
             );
             return Err(FnError::invalid(message).at(span));

@@ -63,14 +63,14 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let diagnostic = if refused == outcomes.len() {
         Diagnostic::error(Code::Unsupported, first.span, message)
     } else {
-        let message = format!("{message}: with some data this program is refused");
+        let message = format!("{message}: Jensen cannot fit this program for some data");
         Diagnostic::warning(Code::Unsupported, first.span, message)
     };
     let how = if program.data.is_empty() {
         return vec![diagnostic];
     } else {
         format!(
-            "found with made-up data: {refused} of {} sets were refused",
+            "tried with simulated data: {refused} of {} sets failed",
             outcomes.len()
         )
     };

@@ -371,7 +371,8 @@ impl Sym {
         match self {
             Sym::Int(i) => Ok(*i),
             Sym::Scalar(_) => Err(FnError::unsupported(
-                "an int that depends on parameters is not supported yet here: the log density would jump with it",
+                "an int that depends on parameters is not supported yet here, because the log density would be \
+                 discontinuous",
             )),
             other => match other.known() {
                 Some(value) => value.int(),
@@ -623,12 +624,12 @@ fn complex_here() -> FnError {
 /// A function of all records at once.
 pub fn interacting() -> FnError {
     FnError::records(
-        "records interact: this takes all records together, and the log density is no sum over them",
+        "records interact: this needs all records together, so the log density is not a sum over records",
     )
 }
 
 fn whole_overlay() -> FnError {
-    FnError::records("an iteration of the loop takes a whole container that iterations write to")
+    FnError::records("an iteration of the loop reads a whole container that iterations assign to")
 }
 
 /// A cell as a scalar.

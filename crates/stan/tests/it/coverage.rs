@@ -250,30 +250,30 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 
-Errors of log densities at arguments where terms cancel, relative to the larger one of the log density and 1: each is below the
-power of ten that stands here, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
-have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test extremes` compares the worst 200 points of each
-distribution. Where an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance leave a number of order
+The table bounds the errors of log densities at arguments where terms cancel, relative to the larger one of the log density
+and 1. Each error is below the power of ten in the column, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
+have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test it extremes::` compares the worst 200 points of each
+distribution. If an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance cancel to a number of order
 one.
 
 | distribution | in the log density | in the interpreter |
 | --- | ---: | ---: |
 ";
 
-const PREFACE: &str = "# What of Stan's library evaluates
+const PREFACE: &str = "# Functions of Stan's library that Jensen evaluates
 
-A signature is a function with types of its arguments. The table counts those of at most two array dimensions that may
-stand in a log density and take no functions, and of them those that evaluate in the log density, where every real
-argument depends on a parameter, and in the interpreter, which computes transformed data and generated quantities. The
-page is made by `JENSEN_GOLDEN=update cargo test -p jensen-stan --test coverage`, and the same test without the variable
-compares it.
+A signature is a function with types of its arguments. The table counts the signatures of at most two array dimensions
+that a log density may use and that have no function among their arguments. The next columns count the signatures that
+Jensen evaluates in the log density, where every real argument depends on a parameter, and in the interpreter, which
+computes transformed data and generated quantities. `JENSEN_GOLDEN=update cargo test -p jensen-stan --test it coverage::`
+writes the page, and the same test without the variable compares it.
 
 | family | signatures | in the log density | in the interpreter |
 | --- | ---: | ---: | ---: |
 ";
 
 const MISSING: &str = "
-## What does not evaluate everywhere
+## Functions with gaps
 
 | function | signatures | in the log density | in the interpreter |
 | --- | ---: | ---: | ---: |

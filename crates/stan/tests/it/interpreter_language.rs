@@ -303,7 +303,7 @@ fn errors_say_what_and_where() {
         "",
         "vector[2] x; x = [1, 2, 3]';",
         Failed,
-        "`x` is vector[2], but vector[3] is assigned to it",
+        "`x` is vector[2], but the program assigns vector[3] to it",
         "x",
     );
     check(
@@ -324,7 +324,7 @@ fn errors_say_what_and_where() {
         "",
         "while (1) { }",
         Limit,
-        "gave up after 100000 steps: does this loop or recursion end?",
+        "stopped after 100000 steps: does this loop or recursion end?",
         "while (1) { }",
     );
     check(

@@ -348,7 +348,7 @@ fn a_hessian_with_more_than_its_blocks_is_refused() {
             Err(error) => {
                 assert!(!holds, "{likelihood}, {block}: {error}");
                 assert_eq!(error.kind, ErrorKind::Failed);
-                assert!(error.message.contains("outside of its blocks"), "{error}");
+                assert!(error.message.contains("outside its blocks"), "{error}");
             }
         }
     }

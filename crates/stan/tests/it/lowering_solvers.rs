@@ -409,7 +409,7 @@ model {{ {call} }}"
         (
             "array[1] vector[2] y = ode_rk45(g, [2, 1]', 0, {1.0}, k); target += y[1, 1];",
             ErrorKind::Failed,
-            "ode_rk45: the function gives 3 values for 2 states",
+            "ode_rk45: the function returns 3 values for 2 states",
         ),
     ];
     for (call, kind, expected) in cases {

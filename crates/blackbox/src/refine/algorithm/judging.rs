@@ -20,8 +20,9 @@ use crate::refine::tail_probes::tail_modes;
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
 /// The reason to reject mixed draws if separated tail modes are found and not explored.
-const TAIL_MODE: &str = "chains that were moved into a tail stay there, so the draws miss a part of the posterior, and the gradient \
-                     budget is too small to sample it";
+const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the draws miss a part of the \
+                         posterior, and the gradient budget does not suffice to sample it (--max-gradients \
+                         raises it)";
 
 impl<D: LogDensity> Refine<'_, D> {
     /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
@@ -71,7 +72,8 @@ impl<D: LogDensity> Refine<'_, D> {
             if let Some(Unanswered { share, points }) = self.look_beyond(state) {
                 elsewhere.push(points);
                 reasons.push(format!(
-                    "the draws lack at least {share:.1} times their own variance or mass: a slab, a long tail, a spike or another mode"
+                    "the posterior has a slab, a long tail, a spike or another mode that the draws miss: it \
+                     adds at least {share:.1} times their variance or mass"
                 ));
             }
             if elsewhere.is_empty() {
@@ -300,13 +302,13 @@ impl RefineState {
         let mut reasons = Vec::new();
         if mixing.rhat > RHAT_LIMIT {
             reasons.push(format!(
-                "nested R̂ is {:.3}, above {RHAT_LIMIT}",
+                "nested R̂ is {:.3}, above the limit of {RHAT_LIMIT}",
                 mixing.rhat
             ));
         }
         if mixing.ess < policy.effective_draws {
             reasons.push(format!(
-                "the smallest effective sample size is {:.0}, below {}",
+                "the smallest effective sample size is {:.0}, below the limit of {}",
                 mixing.ess, policy.effective_draws
             ));
         }

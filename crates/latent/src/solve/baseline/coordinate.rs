@@ -98,7 +98,8 @@ impl Algorithm for Coordinate<'_, '_> {
         let Geometry::Wide(wide) = &self.problem.geometry else {
             return Err(Status::Diverged {
                 at: 0,
-                reason: "coordinate ascent needs a dense prior with no fewer latent variables than predictors"
+                reason: "coordinate ascent needs a dense prior with at least as many latent variables as \
+                         predictors"
                     .to_owned(),
             });
         };

@@ -195,7 +195,7 @@ impl<O: Objective> Lbfgs<O> {
         let small = gain.unwrap_or(0.0).max(0.5 * slope) <= 100.0 * self.tolerance;
         small.then(|| Status::Converged {
             evidence: Evidence {
-                rule: "no step raises the bound beyond rounding".to_owned(),
+                rule: "no step raises the bound by more than the rounding error".to_owned(),
                 remaining: Some(0.5 * slope),
                 standard_error: None,
             },

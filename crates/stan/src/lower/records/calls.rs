@@ -304,13 +304,13 @@ impl Lower<'_, '_> {
                     .map_err(|e| e.at(span))
             }
             None if axis.is_some_and(|axis| axis.block) => Err(FnError::records(format!(
-                "`{}` takes all records together, which are never all at hand: if it is one of data, make it a column or \
-                 a number of the data",
+                "`{}` needs all records together, which are never in memory at once: if it depends only on \
+                 data, make it a column or a number of the data",
                 id.name()
             ))
             .at(span)),
             None => Err(FnError::records(format!(
-                "records interact: `{}` takes all records together, and the log density is no sum over them",
+                "records interact: `{}` needs all records together, so the log density is not a sum over records",
                 id.name()
             ))
             .at(span)),

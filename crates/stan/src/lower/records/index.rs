@@ -205,7 +205,7 @@ impl<'g> Lower<'_, 'g> {
             return index::get(self.tape, &all.into(), &rest?, None);
         }
         Err(FnError::records(
-            "records interact: one record looks at another one, or at some of them",
+            "records interact: one record reads the value of another one, or of some of them",
         ))
     }
 
@@ -223,7 +223,7 @@ impl<'g> Lower<'_, 'g> {
             .is_some_and(|position| matches!(position, RecordPos::Own(_, true)));
         if over > 1 || (over == 1 && !leading) {
             return Err(FnError::records(
-                "indices of the records are supported in the leading dimension alone",
+                "indices of the records are supported only in the leading dimension",
             ));
         }
         let (offsets, own) = positions_of(&dims, &positions);

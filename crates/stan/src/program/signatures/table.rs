@@ -263,7 +263,7 @@ fn named(word: &str, variable: &str) -> Type {
                         .collect(),
                 );
             }
-            panic!("`{word}` is no type of the table of library functions")
+            panic!("`{word}` is not a type of the table of library functions")
         }
     }
 }

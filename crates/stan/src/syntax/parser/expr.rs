@@ -122,8 +122,8 @@ impl Parser<'_> {
             if op == InfixOp::Mul && self.peek() == TokenKind::Times {
                 let span = op_span.to(self.span());
                 let diagnostic =
-                    Diagnostic::error(Code::Syntax, span, "`**` is no operator of Stan")
-                        .help("powers are written with `^`");
+                    Diagnostic::error(Code::Syntax, span, "`**` is not an operator of Stan")
+                        .help("write powers with `^`");
                 return self.fail(diagnostic);
             }
             // Powers group to the right, everything else to the left.
@@ -205,7 +205,7 @@ impl Parser<'_> {
                         return self.fail(Diagnostic::error(
                             Code::Literal,
                             token.span,
-                            "no tuple is this long",
+                            "a tuple cannot have this many components",
                         ));
                     };
                     base = self.node(ExprKind::Component(Box::new(base), number), span)?;

@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
             let message = format!("nested deeper than {MAX_DEPTH} levels");
             return self.fail(
                 Diagnostic::error(Code::TooDeep, self.span(), message)
-                    .help("give parts of it names, or move them to functions"),
+                    .help("give names to parts of it, or move them to functions"),
             );
         }
         self.depth += 1;
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
             }
             super::ast::StmtKind::Error => false,
             _ => {
-                let message = format!("the `{}` block holds declarations only", kind.name());
+                let message = format!("the `{}` block can have only declarations", kind.name());
                 self.report(
                     Diagnostic::error(Code::WrongBlock, statement.span, message)
                         .help("move this statement to `transformed data`, `transformed parameters` or `model`"),

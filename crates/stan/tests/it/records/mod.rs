@@ -288,7 +288,7 @@ fn transformed_data_may_count_the_records() {
 fn programs_whose_records_interact_say_where() {
     for (name, count, line, reason) in [
         ("ar_k", "T", 16, "some of the records"),
-        ("garch_1_1", "T", 20, "no sum over records"),
+        ("garch_1_1", "T", 20, "not a sum over records"),
         ("hmm_gaussian", "N", 15, "another one"),
         ("gp_regression", "N", 16, "every pair of records"),
         (
@@ -301,7 +301,7 @@ fn programs_whose_records_interact_say_where() {
             "dyes_variance_components",
             "SAMPLES",
             4,
-            "no data are sized",
+            "no data have the size",
         ),
         ("kidscore_interaction", "kid_score", 4, "no single `int`"),
     ] {
