@@ -1,5 +1,5 @@
-//! Values of expressions over a frame, and what calls such as `poly(x, 3)` learn from the data, so that new rows get the same
-//! columns.
+//! Values of expressions over a frame, and the state that calls such as `poly(x, 3)` estimate from the data, so that
+//! new rows get the same columns.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::error::{Error, Result};
 use crate::frame::{Column, Factor, Frame};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// What a call, or a column of words, learnt from the data.
+/// The state that a call, or a column of words, estimates from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Levels of a factor.
     Levels {
-        /// In their order.
+        /// The levels in order.
         levels: Vec<String>,
-        /// Whether the order means something.
+        /// Whether the levels are ordered.
         ordered: bool,
     },
-    /// What is subtracted, and what the rest is divided by.
+    /// The subtracted centre and the divisor.
     Scale(f64, f64),
     /// Orthogonal polynomials.
     Polynomial(Polynomial),
@@ -29,7 +29,7 @@ pub enum State {
     Spline(Spline),
 }
 
-/// What calls learnt, by their text.
+/// The states of calls, by their text.
 pub type States = BTreeMap<String, State>;
 
 /// The values of an expression.
@@ -41,19 +41,20 @@ pub enum Value {
     Numbers(Vec<f64>),
     /// A truth value for each row.
     Truth(Vec<f64>),
-    /// Several columns with what is added to the name of the term.
+    /// Several columns with their name suffixes.
     Matrix(Vec<(String, Vec<f64>)>),
     /// A factor.
     Factor(Factor),
 }
 
-/// Evaluates over complete rows of a frame: learning, or by what was learnt.
+/// Evaluates expressions over complete rows of a frame. In a fit it estimates the state of calls, and for new rows it
+/// uses the stored state.
 pub struct Evaluator<'a> {
     /// The rows.
     pub frame: &'a Frame,
-    /// What calls learnt.
+    /// The states of calls.
     pub states: &'a mut States,
-    /// Whether what is not known is learnt.
+    /// Whether to estimate missing states.
     pub learning: bool,
     /// The text of the formula, for messages.
     pub text: &'a str,
@@ -67,7 +68,7 @@ impl Evaluator<'_> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// A column or a function is not known, or words stand where numbers are needed; numbers that are not finite.
+    /// A column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
     pub fn value(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.raw(expr)?;
         let check = |x: &[f64]| x.iter().position(|x| !x.is_finite());
@@ -90,10 +91,10 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Numbers, one a row.
+    /// The value as one number per row.
     ///
     /// # Errors
-    /// As [`value`](Self::value), and where the value is none.
+    /// As for [`value`](Self::value), or the expression has no numeric value.
     pub fn numbers(&mut self, expr: &Expr) -> Result<Vec<f64>> {
         let rows = self.frame.rows();
         match self.value(expr)? {
@@ -105,7 +106,7 @@ impl Evaluator<'_> {
                 format!("`{expr}` has several columns, but only one is possible here"),
             )),
             Value::Factor(factor) => {
-                // One word makes a factor of a column of numbers: it is the one to name.
+                // One word turns a column of numbers into a factor, so the message quotes that word.
                 let is_word = |level: &&String| level.parse::<f64>().is_err();
                 let example = factor.levels.iter().find(is_word).or(factor.levels.first());
                 let example = example.map_or("", String::as_str);
@@ -156,7 +157,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A factor with the levels that are known of it.
+    /// A factor with the stored levels.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -336,7 +337,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// A whole number that a call is given by name or place.
+    /// An integer argument of a call, by name or position.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -440,7 +441,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// An argument by one of its names, or by its place among those without a name.
+/// An argument by one of its names, or by its position among the unnamed ones.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);
@@ -448,13 +449,13 @@ pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> 
     by_name.or_else(unnamed).map(|a| &a.value)
 }
 
-/// Calls that learn from the data.
+/// Calls that estimate a state from the data.
 const LEARNING: [&str; 7] = ["scale", "poly", "bs", "ns", "factor", "ordered", "I"];
 
-/// A function of a number.
+/// A function of one number.
 type Function = fn(f64) -> f64;
 
-/// Functions of numbers.
+/// Functions of one number.
 const FUNCTIONS: [(&str, Function); 20] = [
     ("log", f64::ln),
     ("exp", f64::exp),

@@ -1,4 +1,4 @@
-//! What a formula says: a response with its additions, and the terms of a linear predictor, expanded as R expands them
+//! The content of a formula: a response with its additions, and the terms of a linear predictor, expanded by R's rules
 //! (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and Hastie, 1992).
 
 use crate::error::{Error, Result, Span};
@@ -7,13 +7,14 @@ use crate::syntax::{Expr, Kind, parse};
 /// A formula with its text.
 #[derive(Clone, Debug)]
 pub struct Formula {
-    /// As it was written.
+    /// The text of the user.
     pub text: String,
-    /// What stands left of `~`.
+    /// The left side of `~`.
     pub response: Response,
-    /// What stands right of it, not expanded yet, as `.` needs a table.
+    /// The right side of `~`, before expansion, because `.` needs a table.
     pub right: Expr,
-    /// The parameters in it that have formulas of their own; with any, what stands right of `~` is computed as it is.
+    /// The parameters on the right side that have their own formulas. If there are any, the right side is computed as a
+    /// function.
     pub parameters: Vec<String>,
 }
 
@@ -27,10 +28,10 @@ pub struct Response {
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// It cannot be read, or has no left side.
+    /// The formula is invalid, or it has no left side.
     pub fn parse(text: &str) -> Result<Self> {
         let expr = parse(text)?;
         let span = expr.span;
@@ -61,17 +62,17 @@ impl Formula {
         })
     }
 
-    /// Whether a name stands right of `~`.
+    /// Whether a name occurs on the right side of `~`.
     pub fn mentions(&self, name: &str) -> bool {
         let mut names = Vec::new();
         self.right.columns(&mut names);
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// Its terms; `others` are the columns that `.` stands for.
+    /// Its terms. `others` are the columns that `.` denotes.
     ///
     /// # Errors
-    /// A term that means nothing, with its place.
+    /// A term is invalid. The error has its location.
     pub fn terms(&self, others: &[String]) -> Result<Terms> {
         if self.parameters.is_empty() {
             return expand(&self.text, &self.right, others);
@@ -110,43 +111,43 @@ fn sum(expr: Expr, found: &mut Vec<Expr>) {
 /// The terms of a linear predictor.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// Whether it has an intercept.
+    /// Whether the predictor has an intercept.
     pub intercept: bool,
-    /// Its variables, in the order in which they come.
+    /// The variables in order of occurrence.
     pub variables: Vec<Expr>,
-    /// Its terms: the variables whose product each is, by their numbers in increasing order.
+    /// The terms. Each is a product of variables, given by their indices in increasing order.
     pub fixed: Vec<Vec<usize>>,
     /// Group effects.
     pub groups: Vec<Group>,
-    /// `offset(x)`: what is added as it is.
+    /// `offset(x)`: columns with coefficient 1.
     pub offsets: Vec<Expr>,
-    /// Calls that are terms of their own: those of `SPECIAL`.
+    /// Calls of `SPECIAL`, which are whole terms.
     pub special: Vec<Expr>,
-    /// What is computed of columns and of parameters with formulas of their own, instead of terms.
+    /// A function of columns and of parameters with their own formulas, instead of terms.
     pub computed: Option<Computed>,
 }
 
 /// A function of columns and parameters.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// As it was written.
+    /// The expression of the user.
     pub value: Expr,
-    /// Its columns.
+    /// The columns in it.
     pub columns: Vec<Expr>,
 }
 
 /// Group effects: `(terms | factors)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What has an effect by group.
+    /// The terms whose effects differ by group.
     pub terms: Terms,
     /// The factors whose combinations are the groups.
     pub factors: Vec<Expr>,
     /// Whether the effects are correlated.
     pub correlated: bool,
-    /// The name that it shares with terms of other parameters, `p` in `(x |p| g)`: the effects of all are correlated.
+    /// The shared name of correlated effects of several parameters: `p` in `(x |p| g)`.
     pub shared: Option<String>,
-    /// Where it stands.
+    /// The location in the text.
     pub span: Span,
 }
 
@@ -158,16 +159,16 @@ impl Group {
     }
 }
 
-/// Functions that are terms of their own.
+/// Functions that are whole terms.
 pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 
-/// The grouping of several memberships.
+/// The grouping for multiple membership.
 pub const MEMBERSHIP: &str = "mm";
 
-/// The grouping whose effects scatter differently by the levels of another column.
+/// The grouping whose effects have different standard deviations for the levels of another column.
 pub const GROUPING: &str = "gr";
 
-/// Functions of other packages that are not here, and what to write instead.
+/// Functions of other packages that Jensen does not have, with a replacement.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
     ("ti", "write t2(x, z), which includes the main effects"),
@@ -191,10 +192,10 @@ const ABSENT: [(&str, &str); 7] = [
     ),
 ];
 
-/// Expands the right side of a formula; `others` are the columns that `.` stands for.
+/// Expands the right side of a formula. `others` are the columns that `.` denotes.
 ///
 /// # Errors
-/// A term that means nothing, with its place.
+/// A term is invalid. The error has its location.
 pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut expander = Expander {
         text,
@@ -205,12 +206,12 @@ pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut terms = expander.terms;
     terms.intercept = sum.intercept.unwrap_or(true);
     terms.fixed = sum.terms;
-    // By their degree, as R has them; within one degree as they come.
+    // R orders terms by degree, and by occurrence within one degree.
     terms.fixed.sort_by_key(Vec::len);
     Ok(terms)
 }
 
-/// A sum of terms as it is being expanded.
+/// A partially expanded sum of terms.
 #[derive(Default)]
 struct Sum {
     intercept: Option<bool>,
@@ -400,7 +401,7 @@ impl Expander<'_> {
         }
     }
 
-    /// What may be a factor of a product of terms.
+    /// Expands a factor in a product of terms.
     fn factor(&mut self, expr: &Expr) -> Result<Sum> {
         let count = |terms: &Terms| terms.groups.len() + terms.special.len() + terms.offsets.len();
         let before = count(&self.terms);
@@ -470,7 +471,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The groupings that an expression right of the bar stands for: `a/b` is `a` and `a:b`.
+    /// The groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),

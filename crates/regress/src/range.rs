@@ -1,4 +1,4 @@
-//! Whether the values of a response are those of its family.
+//! Checks whether the values of a response are possible in its family.
 
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -6,14 +6,14 @@ use crate::family::{Family, Response as Kinds};
 use crate::response::Observed;
 use crate::syntax::Expr;
 
-/// Whether a value is one, in words, and what to take for others.
+/// The check of a value, its description, and the families to use instead.
 type Range = (fn(f64) -> bool, &'static str, &'static str);
 
 fn whole(y: f64) -> bool {
     y.fract() == 0.0 && y >= 0.0
 }
 
-/// The values that a family has.
+/// The range of a family's values.
 fn range(family: &Family) -> Range {
     match family.response {
         Kinds::Real
@@ -66,10 +66,10 @@ fn range(family: &Family) -> Range {
     }
 }
 
-/// Whether every value is one of the family's.
+/// Checks every value of the response.
 ///
 /// # Errors
-/// One is not, or an addition does not go with the family or with the values.
+/// A value is impossible, or an addition does not match the family or the values.
 pub fn check(
     expr: &Expr,
     family: &Family,
@@ -128,7 +128,7 @@ pub fn check(
     Ok(())
 }
 
-/// Whether the family has what censoring, truncation and decisions need.
+/// Checks that the family supports the censoring, truncation and decisions of the response.
 fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if (made.censored.is_some() || made.bounds != [None, None])
         && !family.has_distribution_function()
@@ -150,7 +150,7 @@ fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) ->
     Ok(())
 }
 
-/// Whether every count or share of a category is one.
+/// Checks every count or share of a category.
 fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if family.response == Kinds::Several {
         return Ok(());

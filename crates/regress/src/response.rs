@@ -9,38 +9,38 @@ use crate::frame::Factor;
 use crate::range::check;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// What was observed.
+/// The observed response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// As the formula has it.
+    /// The expression in the formula.
     pub name: String,
-    /// Numbers; categories are counted from 1.
+    /// Numbers. Categories start at 1.
     pub values: Vec<f64>,
     /// The categories.
     pub categories: Vec<String>,
-    /// Counts or shares of each category, of families with a column for each.
+    /// Counts or shares of each category, for families with one column per category.
     pub parts: Vec<Vec<f64>>,
-    /// Trials, of families that have them.
+    /// The number of trials, for families that have it.
     pub trials: Option<Vec<f64>>,
-    /// How often each row counts.
+    /// The weight of each row.
     pub weights: Option<Vec<f64>>,
-    /// −1: the value is at most what stands there; 1: at least; 0: it is what stands there.
+    /// −1: the response is at most this value; 1: at least; 0: it is this value.
     pub censored: Option<Vec<f64>>,
-    /// Which boundary was reached, of diffusions: 1 is the upper one.
+    /// The reached boundary of a diffusion. 1 is the upper one.
     pub decisions: Option<Vec<f64>>,
-    /// Hazards at the responses and their integrals by the functions of a baseline.
+    /// The basis functions of a baseline hazard at the responses, and their integrals.
     pub hazards: Option<[Vec<Vec<f64>>; 2]>,
     /// Known standard errors.
     pub errors: Option<Vec<f64>>,
-    /// Whether a residual standard deviation is estimated beside them.
+    /// Whether to estimate a residual standard deviation in addition to them.
     pub with_sigma: bool,
-    /// Exposure: what a rate is multiplied by.
+    /// Exposure: the factor of a rate.
     pub rate: Option<Vec<f64>>,
-    /// Bounds beyond which nothing could be observed.
+    /// Truncation bounds, outside which no observation is possible.
     pub bounds: [Option<f64>; 2],
 }
 
-/// The additions, with what they take.
+/// The additions, with their arguments.
 const ADDITIONS: [(&str, &str); 7] = [
     ("trials", "the number of trials"),
     ("weights", "the number of repetitions of a row"),
@@ -51,7 +51,7 @@ const ADDITIONS: [(&str, &str); 7] = [
     ("trunc", "bounds lb and ub"),
 ];
 
-/// All of them, as they are written.
+/// The list of additions for messages.
 const ADDITIONS_ARE: &str =
     "additions are trials(n), weights(w), cens(c), dec(d), trunc(lb = 0), se(s), rate(e)";
 
@@ -61,7 +61,7 @@ pub const CATEGORIES: &str = "categories of the response";
 /// Evaluates a left side for a family.
 ///
 /// # Errors
-/// Values are none of the family's, or an addition does not go with it.
+/// A value is impossible in the family, or the family does not support an addition.
 pub fn observed(
     response: &Response,
     family: &Family,
@@ -80,10 +80,10 @@ pub fn observed(
     Ok(made)
 }
 
-/// What new rows have left of `~`: trials, exposure and standard errors.
+/// The additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
-/// They cannot be evaluated.
+/// An addition cannot be evaluated.
 pub fn exposed(
     response: &Response,
     family: &Family,
@@ -130,7 +130,7 @@ fn summed(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..rows).map(sum).collect()
 }
 
-/// Whether a residual standard deviation is estimated beside known ones.
+/// Whether to estimate a residual standard deviation in addition to known ones.
 fn with_sigma(arguments: &[Argument]) -> bool {
     let sigma = argument(arguments, &["sigma"], 1);
     sigma.is_some_and(|s| matches!(&s.kind, Kind::Name(n) if n == "TRUE" || n == "T"))
@@ -250,7 +250,7 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-/// A column of words that each mean a number, or of these numbers.
+/// A column of codes, given as words or as their numbers.
 fn meant(
     expr: &Expr,
     meanings: &[(&str, f64)],
@@ -330,7 +330,7 @@ fn several(
     evaluator.states.insert(CATEGORIES.to_owned(), state);
     match family.response {
         Kinds::Counts => made.trials = Some(sums.clone()),
-        // Stan's density wants sums of 1 to eight digits.
+        // Stan's density requires sums of 1 to eight digits.
         _ => {
             for part in &mut parts {
                 part.iter_mut().zip(&sums).for_each(|(y, sum)| *y /= sum);
@@ -380,7 +380,7 @@ fn responses(
     Ok(())
 }
 
-/// The values; what gives several columns at once is `cbind(successes, failures)`.
+/// The values. An expression with several columns is only valid as `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
     family: &Family,

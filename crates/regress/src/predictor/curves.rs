@@ -6,10 +6,10 @@ use crate::evaluate::{State, Value, argument};
 use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Knots of a smooth of one column, as in mgcv; of each of two 5, as there.
+/// Knots of a smooth of one column, and of each column of a smooth of two, as in mgcv.
 const KNOTS: (usize, usize) = (10, 5);
 
-/// Eigenfunctions of a Gaussian process.
+/// The number of eigenfunctions of a Gaussian process.
 const FUNCTIONS: usize = 20;
 
 impl Maker<'_, '_> {
@@ -23,7 +23,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// A smooth of one column, learnt or known.
+    /// A smooth of one column, estimated or stored.
     fn one(&mut self, call: &Expr, key: &str, x: &[f64], k: usize, cyclic: bool) -> Result<Smooth> {
         if let Some(SmoothState::One(smooth)) = self.smooths.get(key) {
             return Ok(smooth.clone());
@@ -42,7 +42,7 @@ impl Maker<'_, '_> {
         Ok(smooth)
     }
 
-    /// Refuses more functions than a column has values to tell apart, where their number is given.
+    /// Rejects a given number of functions above the number of distinct values of the column.
     fn enough_values(&self, call: &Expr, x: &[f64], k: usize) -> Result<()> {
         let Kind::Call(name, arguments) = &call.kind else {
             return Ok(());
@@ -89,7 +89,7 @@ impl Maker<'_, '_> {
         let key = format!("{}:{call}", made.parameter);
         let smooth = self.one(call, &key, &x, k, cyclic)?;
         let (line, columns) = (smooth.line(&x), smooth.penalised(&x));
-        // For each part what is added to the name, and what each row is multiplied by.
+        // The name suffix of each part, and the factor of each row.
         let mut parts: Vec<(String, Option<Vec<f64>>)> = vec![(String::new(), None)];
         if let Some(by) = argument(arguments, &["by"], usize::MAX) {
             parts = match self.evaluator.value(by)? {

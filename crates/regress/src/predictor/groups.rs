@@ -11,7 +11,7 @@ use crate::formula::{GROUPING, Group, MEMBERSHIP};
 use crate::frame::{Column, Factor};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The levels of several columns, and what each counts in every row.
+/// The levels of several columns, and the weight of each in every row.
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {
@@ -40,7 +40,8 @@ impl Maker<'_, '_> {
         )?])
     }
 
-    /// The groups of `gr(g, by = z)`: those of each level of z apart, with columns that are zero in the rows of other levels.
+    /// The groups of `gr(g, by = z)`: separate groups for each level of z, with columns that are zero in the rows of
+    /// other levels.
     fn by_levels(
         &mut self,
         group: &Group,
@@ -95,7 +96,7 @@ impl Maker<'_, '_> {
                            the left of the bar"));
             }
         }
-        // New rows have the levels of the fit, in its order.
+        // New rows use the levels of the fit in the same order.
         let key = group.name();
         if self.evaluator.learning {
             self.groups.insert(key.clone(), kinds.levels.clone());
@@ -131,7 +132,7 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// The levels of a column; groups may have levels that a fit does not know, unlike factors.
+    /// The levels of a column. Unlike factors, groups may have levels that are not in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
             if let Some(Column::Factor(found)) = self.evaluator.frame.column(name) {
@@ -271,7 +272,7 @@ impl Maker<'_, '_> {
                 .iter()
                 .map(|level| known[level.as_str()])
                 .collect();
-            // Rows without a level have no effect of it, wherever they point.
+            // A row without a level has weight zero, so its index does not matter.
             let of = |code: &Option<u32>| code.map_or(0, |code| places[code as usize]);
             factor.codes.iter().map(of).collect()
         };

@@ -5,10 +5,10 @@ use crate::error::Result;
 use crate::evaluate::argument;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Residuals that depend on those before them.
+/// Residuals that depend on earlier residuals.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// For each lag, from 1, and each row the row that many steps before, where there is one.
+    /// For each lag from 1 and each row, the index of the row that many steps earlier, if it exists.
     pub lags: Vec<Vec<Option<usize>>>,
 }
 

@@ -6,27 +6,27 @@ use crate::error::Result;
 use crate::frame::Column;
 use crate::syntax::{Expr, Kind};
 
-/// A column whose values are parameters, at least in part.
+/// A column with values that are parameters, in all or some rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The column.
     pub name: String,
-    /// The values as they were observed; the mean of the others where one is missing.
+    /// The observed values. Missing values are replaced by the mean of the others.
     pub values: Vec<f64>,
     /// The rows without a value.
     pub missing: Vec<usize>,
-    /// Standard errors of the values, where they are measurements.
+    /// Standard errors of the values if they are measurements.
     pub errors: Option<Vec<f64>>,
 }
 
 /// An effect of such a column.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
-    /// The term, as it is shown.
+    /// The term as printed.
     pub name: String,
     /// The column's name.
     pub column: String,
-    /// The standard deviation of the values that were observed.
+    /// The standard deviation of the observed values.
     pub spread: f64,
 }
 
@@ -66,7 +66,7 @@ impl Maker<'_, '_> {
         )
     }
 
-    /// `mi(x)`: a column that is imputed where it is missing.
+    /// `mi(x)`: a column whose missing values are imputed.
     pub(super) fn imputed(
         &mut self,
         call: &Expr,

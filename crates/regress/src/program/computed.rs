@@ -1,11 +1,11 @@
-//! Nonlinear formulas: a function of columns and of parameters that have formulas of their own.
+//! Nonlinear formulas: functions of columns and of parameters with their own formulas.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
 use crate::predictor::{Calculation, Predictor};
 use crate::syntax::{Expr, Kind, is_constant};
 
-/// Functions of one number that a formula may call, with their names in Stan.
+/// Functions of one number that a formula can call, with their names in Stan.
 const FUNCTIONS: [(&str, &str); 22] = [
     ("exp", "exp"),
     ("log", "log"),
@@ -31,10 +31,10 @@ const FUNCTIONS: [(&str, &str); 22] = [
     ("pnorm", "Phi"),
 ];
 
-/// Declares the columns of a formula, and refuses what it cannot compute.
+/// Declares the columns of a formula, and rejects unsupported functions and operators.
 ///
 /// # Errors
-/// The formula calls what is not known, or has an operator that is none of numbers.
+/// The formula calls an unknown function, or uses an operator that does not apply to numbers.
 pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()> {
     for (name, values) in &calculation.columns {
         let column = column(writer, name);
@@ -44,10 +44,10 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
     Ok(())
 }
 
-/// Refuses a parameter of a formula whose prior is not given: nothing says how large it may be.
+/// Rejects a parameter of a nonlinear formula without a prior, because the data do not determine its scale.
 ///
 /// # Errors
-/// It has none.
+/// A parameter has no prior.
 pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let name = &predictor.parameter;
     if writer.predicting || !writer.regression.is_of_formula(name) || name.starts_with("mi_") {
@@ -91,7 +91,7 @@ pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()
     Ok(())
 }
 
-/// The function as Stan has it.
+/// The function in Stan's syntax.
 pub fn calculated(writer: &mut Writer<'_>, calculation: &Calculation) -> Option<String> {
     let (text, is_vector) = stan(writer, calculation, &calculation.value).ok()?;
     Some(match is_vector {
@@ -104,7 +104,7 @@ fn column(writer: &mut Writer<'_>, name: &str) -> String {
     format!("x_{}", writer.identifier(name))
 }
 
-/// An expression with whether it has a value for each row.
+/// An expression in Stan's syntax, and whether its value differs by row.
 fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Result<(String, bool)> {
     let error = |message: String| Error::at(&calculation.text, expr.span, message);
     Ok(match &expr.kind {

@@ -1,13 +1,13 @@
-//! Tokens to expressions, by the binding strength of operators (Pratt, 1973).
+//! Parses tokens into expressions by the precedence of operators (Pratt, 1973).
 
 use super::lexer::{Token, tokens};
 use super::{Argument, Expr, Kind};
 use crate::error::{Error, Result, Span};
 
-/// Parentheses within parentheses that are read: more is a mistake, and would take the stack.
+/// Deepest nesting of parentheses. Deeper nesting is a mistake and could overflow the stack.
 const DEEPEST: usize = 100;
 
-/// How strongly an operator binds what stands left and right of it; R's `^` binds to the right.
+/// The left and right binding strength of an operator. R's `^` is right associative.
 fn strength(sign: &str) -> Option<(u8, u8)> {
     Some(match sign {
         "~" => (1, 2),
@@ -23,16 +23,16 @@ fn strength(sign: &str) -> Option<(u8, u8)> {
     })
 }
 
-/// What a sign before an expression binds: less than a power, more than `:`.
+/// The binding strength of a prefix sign: less than a power, more than `:`.
 const SIGNED: u8 = 19;
 
-/// What `!` binds.
+/// The binding strength of `!`.
 const NOT: u8 = 7;
 
-/// The expression that a text is.
+/// Parses a text into an expression.
 ///
 /// # Errors
-/// It is none, with the place.
+/// The text is not an expression. The error has the location.
 pub fn parse(text: &str) -> Result<Expr> {
     let mut parser = Parser {
         text,
@@ -154,7 +154,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// The arguments of a call, whose opening parenthesis comes next.
+    /// The arguments of a call, starting at its opening parenthesis.
     fn arguments(&mut self) -> Result<Vec<Argument>> {
         let (_, open) = self.next();
         let mut found = Vec::new();
@@ -180,7 +180,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The closing parenthesis that belongs to one that was opened.
+    /// Consumes the closing parenthesis of an open one.
     fn close(&mut self, open: Span) -> Result<Span> {
         if *self.peek() == Token::Sign(")") {
             return Ok(self.next().1);
