@@ -46,7 +46,7 @@ pub struct LatentModel {
     pub design: Design,
     /// The density of an observation.
     pub likelihood: Likelihood,
-    /// What is optimised.
+    /// The bound to optimise.
     pub bound: SiteBound,
     /// The data.
     pub observations: Observations,

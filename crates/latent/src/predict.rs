@@ -44,7 +44,7 @@ pub fn predict(
             }
         },
     };
-    // Rounding can leave a variance of a location that is known exactly a little below zero.
+    // Rounding can make the variance of a location that is known exactly slightly negative.
     Ok(mean
         .into_iter()
         .zip(variance.into_iter().map(|v| v.max(0.0)))
@@ -135,7 +135,7 @@ impl<'a> Known<'a> {
     pub(crate) fn new(model: &'a LatentModel, solution: &'a Warm) -> Result<Self, Error> {
         model.check()?;
         let n = model.predictors();
-        // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.
+        // If the bound leaves the predictors of an observation uncoupled, the solution has one number per predictor.
         let (model, solution) = match solution.alpha.len() == n {
             true => (Cow::Borrowed(model), Cow::Borrowed(solution)),
             false => (with_contrasts(model), warm_with_contrasts(model, solution)),

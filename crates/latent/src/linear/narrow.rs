@@ -167,8 +167,8 @@ impl Narrow {
         design::times(&self.design, &self.solve_latent(&inner))
     }
 
-    /// Solves `(Σ̃ + D) x = r`; answers x and Σ̃x. `weight` is diag D⁻¹ and `block` the other entries of D; without
-    /// `refactor`, A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is diag D⁻¹, and `block` has the other entries of D.
+    /// Without `refactor`, A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],

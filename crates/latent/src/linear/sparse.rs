@@ -52,7 +52,7 @@ pub(crate) struct SparseField {
     precision: Precision,
     /// Orthonormal columns.
     null_space: Option<Dense>,
-    /// Latent variables that are held for the factorisation of an intrinsic Q.
+    /// Latent variables that are fixed for the factorisation of an intrinsic Q.
     ground: Vec<usize>,
     /// Wᵀ.
     rows: Sparse,
@@ -113,8 +113,8 @@ impl SparseField {
             symbolic,
         };
         let nullity = field.null_space.as_ref().map_or(0, |n| n.cols) as f64;
-        // A prior that knows its determinant is taken at its word: of a long walk, whose smallest eigenvalues are lost in
-        // rounding, no factor would be found.
+        // The determinant that a prior supplies is used unchecked. For a long walk, whose smallest eigenvalues are lost
+        // in rounding, the factorisation would fail.
         let determinant = match precision.log_determinant {
             Some(given) => given,
             None => {
@@ -336,8 +336,8 @@ impl SparseField {
         self.rows.mul_t(&inner)
     }
 
-    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`; answers x and Σ̃x (with the null space's share). `weight` is diag D⁻¹;
-    /// without `refactor` A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`, and returns x and Σ̃x (with the null space's share). `weight` is diag
+    /// D⁻¹; without `refactor` A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -498,7 +498,7 @@ pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u6
     Ok((8 * (words + vectors) + scratch) as u64)
 }
 
-/// Vectors of latent variables and predictors that a fit holds at once, measured.
+/// Measured number of vectors of latent variables and predictors that a fit has in memory at once.
 const VECTORS: usize = 40;
 
 fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesky<usize>, Error> {
@@ -509,7 +509,7 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
         Side::Lower,
         SymmetricOrdering::Amd,
         CholeskySymbolicParams {
-            // Below any ratio: faer's own constant for it still lets a diagonal matrix go simplicial.
+            // Below any ratio, because faer's own constant would still treat a diagonal matrix as simplicial.
             supernodal_flop_ratio_threshold: SupernodalThreshold(-1.0),
             ..Default::default()
         },
@@ -641,7 +641,7 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     Ok(out)
 }
 
-/// Looks for connected components of the graph along which Q is flat without the null space saying so.
+/// Looks for connected components of the graph along which Q is flat, but which the null space omits.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
     let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));

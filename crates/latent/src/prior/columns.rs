@@ -8,7 +8,7 @@ use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
 
-/// Two columns that differ by less than this, in standard deviations, are one.
+/// Largest difference, in standard deviations, between two columns that are treated as equal.
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         for word in words {
             let at = |m: String| known.error(&word.span, m);
             let own = Covariate::of(self.source, &word.text, self.rows).map_err(at)?;
-            // Missing values are reported here, where the column is named.
+            // The check for missing values is here, where the message can name the column.
             check(&own, self.source, self.rows).map_err(at)?;
             for covariate in own {
                 match self.measure(covariate.clone()).map_err(at)? {
@@ -98,7 +98,7 @@ impl Builder<'_, '_> {
         let mut kept = Vec::with_capacity(list.len());
         for covariate in list.drain(..) {
             let values = standard(&covariate)?;
-            // Few columns share their first values; only those are compared whole.
+            // Few columns share their first values, so only those are compared in full.
             let key = values
                 .iter()
                 .take(8)
@@ -156,8 +156,8 @@ impl Builder<'_, '_> {
 
     /// Lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs: a common one at the
     /// root of the summed variances; with `ard`, one per column at its standard deviation times the root of their
-    /// number. A common one for several columns, if the user gives none, is in units of each column's standard
-    /// deviation.
+    /// number. If a common lengthscale applies to several columns and the user gives none, its unit is each column's
+    /// standard deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],

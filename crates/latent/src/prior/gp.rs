@@ -147,7 +147,7 @@ impl GaussianProcess {
     /// Covariances of new points with each other; `points` as for [`query`](Self::query).
     ///
     /// # Errors
-    /// As there.
+    /// As for [`query`](Self::query).
     pub fn between(&self, theta: &[f64], points: &[Dense]) -> Result<Dense, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;

@@ -9,9 +9,9 @@ pub struct Setting {
     pub name: String,
     /// The fixed value, or the starting value of learning.
     pub value: f64,
-    /// Whether it is learnt.
+    /// Whether Jensen learns it.
     pub free: bool,
-    /// What is allowed.
+    /// The allowed values.
     pub range: Range,
     /// Its prior, on this scale.
     pub density: PriorDensity,

@@ -14,7 +14,7 @@ pub struct Term {
     pub name: &'static str,
     /// Its notation.
     pub usage: &'static str,
-    /// What it is.
+    /// Its description.
     pub meaning: &'static str,
     /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
@@ -29,11 +29,11 @@ pub struct Term {
 pub struct Hyper {
     /// Its key.
     pub name: &'static str,
-    /// What is allowed.
+    /// The allowed values.
     pub range: Range,
     /// Its default or starting value. `None` means that the data determine it.
     pub start: Option<f64>,
-    /// Whether it is learnt if the user gives no value.
+    /// Whether Jensen learns it if the user gives no value.
     pub learnt: bool,
     /// The power of the response's unit in which it is measured.
     pub power: f64,
@@ -47,8 +47,8 @@ pub struct Hyper {
 /// Faraway (*Bayesian Regression Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// A length of a tenth of the inputs' spread has probability one twentieth: below it there is seldom anything that
-/// differs from noise.
+/// A length below a tenth of the inputs' spread has probability one twentieth, because shorter effects are seldom
+/// distinguishable from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
 const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
@@ -76,7 +76,7 @@ const PRECISION: Hyper = Hyper {
     ..positive("precision", Some(1.0), -2.0)
 };
 const VARIANCE: Hyper = positive("variance", Some(1.0), 2.0);
-/// 2.5 standard deviations of the response for one of the column, as in rstanarm.
+/// 2.5 standard deviations of the response per standard deviation of the column, as in rstanarm.
 const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
@@ -328,7 +328,7 @@ impl<'s> Known<'s> {
     /// Rejects positional words after the first `most`.
     ///
     /// # Errors
-    /// There are more.
+    /// There are more positional words.
     pub fn at_most(&self, most: usize) -> Result<(), SpecError> {
         match self.words().get(most) {
             None => Ok(()),
@@ -339,7 +339,7 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Whether a flag is there.
+    /// Whether the call has a flag.
     pub fn flag(&self, flag: &str) -> bool {
         self.call.positional.iter().any(|w| w.text == flag)
     }
@@ -357,7 +357,7 @@ impl<'s> Known<'s> {
     /// The only word given for a key.
     ///
     /// # Errors
-    /// There are several.
+    /// There are several words.
     pub fn one(&self, key: &str) -> Result<Option<&'s Word>, SpecError> {
         match self.list(key) {
             None => Ok(None),
@@ -391,7 +391,7 @@ impl<'s> Known<'s> {
         self.one(key)?.map(|word| self.number(word)).transpose()
     }
 
-    /// A whole number of at least 1.
+    /// An integer of at least 1.
     ///
     /// # Errors
     /// The word is unknown.
@@ -408,16 +408,16 @@ impl<'s> Known<'s> {
     /// The row of a hyperparameter.
     ///
     /// # Errors
-    /// The term has none of that name.
+    /// The term has no such hyperparameter.
     pub fn hyper(&self, name: &str) -> Result<&'static Hyper, SpecError> {
         let found = self.term.parameters.iter().find(|p| p.name == name);
         found.ok_or_else(|| self.misused(&format!("`{}` has no `{name}`", self.term.name)))
     }
 
-    /// The prior that is given for a hyperparameter.
+    /// The user's prior for a hyperparameter.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a prior.
     pub fn distribution(&self, name: &str) -> Result<Option<Distribution>, SpecError> {
         let Some(named) = self.named(name) else {
             return Ok(None);

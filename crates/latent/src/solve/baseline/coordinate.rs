@@ -83,7 +83,7 @@ impl Coordinate<'_, '_> {
             if (next - v).abs() <= 1e-12 * v {
                 return next;
             }
-            // The map falls in v: the middle of the two is nearer.
+            // The map decreases in v, so the midpoint of the two is nearer.
             v = 0.5 * (v + next);
         }
         v

@@ -1,4 +1,4 @@
-//! Limited-memory BFGS for a function that is maximised.
+//! Limited-memory BFGS for a function to maximise.
 
 use std::collections::VecDeque;
 
@@ -125,8 +125,8 @@ impl State {
 }
 
 impl<O: Objective> Lbfgs<O> {
-    /// The end of the search, if small steps are not due to a poor model of the curvature. The gap decides that or,
-    /// without a gap, the gain of a natural-gradient step.
+    /// The end of the search, if small steps are not due to a poor model of the curvature. The gap decides or, without
+    /// a gap, the gain of a natural-gradient step.
     fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
         let at = self.objective.solution(&state.x, state.value);
         let (rule, remaining) = match at.gap {

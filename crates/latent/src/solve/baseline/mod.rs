@@ -1,4 +1,4 @@
-//! Earlier solvers of the same problem, for comparison: they share kernels, threads and sites with the dual.
+//! Earlier solvers of the same problem, for comparison. They share kernels, threads and sites with the dual.
 //!
 //! | file | method |
 //! | --- | --- |
