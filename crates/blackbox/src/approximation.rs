@@ -138,7 +138,7 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, have another format version or are not an approximation.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
@@ -176,7 +176,7 @@ impl Snapshot for Approximation {
     }
 }
 
-/// The pattern that an approximation was stored with, if any.
+/// The pattern stored with an approximation, if any.
 fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveError> {
     let Ok(degrees) = archive.vec("degrees") else {
         return Ok(None);

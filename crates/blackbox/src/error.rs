@@ -13,9 +13,9 @@ pub enum FitError {
     Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
-        /// The density's dimension.
+        /// The dimension of the density.
         expected: usize,
-        /// The point's.
+        /// The dimension of the point.
         found: usize,
     },
     /// No starting point has a finite density.
@@ -70,7 +70,7 @@ pub enum RecordError {
         estimator: &'static str,
         /// N.
         records: usize,
-        /// The largest N that is accepted.
+        /// The largest allowed N.
         limit: usize,
     },
     /// There is not enough memory.
@@ -79,16 +79,16 @@ pub enum RecordError {
         what: &'static str,
         /// Bytes needed, including the optimiser and the family.
         needed: u64,
-        /// Bytes that are allowed.
+        /// The memory limit in bytes.
         limit: u64,
-        /// Bytes that the SVRG form needs, if that is the way out.
+        /// Bytes that the SVRG form needs, if it is the remedy.
         svrg: Option<u64>,
     },
     /// An invalid number, such as no draws or a weight outside its interval.
     Setting(String),
 }
 
-/// Bytes in words.
+/// A number of bytes in words.
 fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut value, mut unit) = (n as f64, 0);
@@ -155,7 +155,7 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// One sentence that names the first that is not.
+/// A sentence that names the first setting that is not.
 pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
         Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),

@@ -2,11 +2,12 @@
 //! stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller,
 //! NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! The method accepts every proposal, so an iterate may land where the density overflows. Each record therefore counts
-//! the draws at which the density or its gradient is not finite (`overflowed`), and a run without a finite draw has
-//! diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative curvature with their
-//! current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample sizes and the counting
-//! of evaluations are those of [`Trust`](crate::Trust). The method is a baseline, not a recommendation.
+//! The method accepts every proposal, so an iterate may be a point at which the density overflows. Each record
+//! therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run without a
+//! finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative
+//! curvature with their current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample
+//! sizes and the counting of evaluations are those of [`Trust`](crate::Trust). The method is a baseline, not a
+//! recommendation.
 
 use std::sync::Arc;
 

@@ -68,17 +68,17 @@ impl NaturalSettings {
     }
 }
 
-/// Fractions of a step that are tried in sequence.
+/// Fractions of a step, tried in sequence.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Lanes of Hessian-vector products of one iteration, at most, and draws that they are of, at least.
+/// Largest number of lanes of Hessian-vector products of one iteration, and smallest number of their draws.
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
 /// A step that leaves more than this share of the last gain is dominated by the noise of the averages.
 const PROGRESS: f64 = 0.6;
 
-/// Rates of convergence are taken to be no nearer to 1.
+/// Largest assumed rate of convergence.
 const SLOWEST: f64 = 0.95;
 
 impl MethodSettings for NaturalSettings {
@@ -274,7 +274,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             None => {
                 state.gain = f64::INFINITY;
                 if !value.is_finite() {
-                    // Draws beyond the support, or where nothing is finite.
+                    // Draws outside the support, or nothing is finite.
                     state.omega = family.shrink(&state.omega, 0.7);
                 }
                 self.more_draws(state, iteration, gain)

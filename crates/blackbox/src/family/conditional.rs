@@ -12,13 +12,13 @@
 //! ```
 //!
 //! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
-//! derivative. Means, logarithms of scales and regressions are weighted sums of features of x: 1,
+//! derivative. Means, logarithms of scales and regressions are weighted sums of features of x. These are 1;
 //! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a
 //! funnel into its neck; and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
-//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so in
-//! the long tail of a global parameter the distribution of the local parameters stays constant.
+//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so
+//! the distribution of the local parameters is constant in the long tail of a global parameter.
 //!
-//! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
+//! The Jacobian is triangular, so the density is exact, and moments of the features are integrals over one normal.
 
 mod density;
 mod passes;
@@ -49,7 +49,7 @@ pub struct Conditional {
 }
 
 impl Conditional {
-    /// Lanes that are worked on together.
+    /// Number of lanes processed together.
     pub(crate) const BLOCK: usize = WIDTH;
 
     /// The family on a space. Without a known pattern or global parameters, all coordinates are local parameters.
@@ -86,8 +86,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density on this space has global parameters, no more than this family supports, and given these a
-    /// factor with at most the given number of nonzeros.
+    /// Whether a density on this space has global parameters, at most as many as this family supports, and given these
+    /// a factor with at most the given number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;

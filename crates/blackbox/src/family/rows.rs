@@ -2,13 +2,13 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-/// Lanes worked on together.
+/// Number of lanes processed together.
 pub(crate) const WIDTH: usize = 32;
 
-/// A number of each lane of a block.
+/// One number for each lane of a block.
 pub(crate) type LaneRow = [f64; WIDTH];
 
-/// Rows of a block of lanes, in a matrix of as many lanes or more.
+/// Rows of a block of lanes, in a matrix of at least as many lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     data: &'a [f64],
@@ -53,7 +53,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The same, to be written.
+/// The same rows, for writing.
 pub(super) struct RowsMut<'a> {
     data: &'a mut [f64],
     stride: usize,
@@ -92,7 +92,7 @@ impl<'a> RowsMut<'a> {
 pub(super) enum Order<'a> {
     /// Consecutive indices that begin at a row.
     From(usize),
-    /// At these rows.
+    /// Rows with the given numbers.
     At(&'a [usize]),
 }
 

@@ -275,7 +275,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
                 changes.extend(self.oracle.lane_differences(&state.omega, &to, noise));
             }
             state.calls += self.oracle.take_calls();
-            // A draw with no density at either end, or at the end of the step, refuses it.
+            // A draw with zero density at either end rejects the step.
             let finite = changes.iter().all(|x| x.is_finite());
             let change = match finite {
                 true => Estimate::of(&changes),

@@ -1,6 +1,6 @@
 //! Settings of a run: the parameters of Table 1 with ranges and defaults, and the sample sizes.
 //!
-//! The paper gives ranges and no defaults. Ours, and why:
+//! The paper gives ranges and no defaults. Our defaults, with reasons:
 //!
 //! | name | range | default | reason |
 //! | --- | --- | --- | --- |
@@ -178,7 +178,7 @@ impl MethodSettings for TrustSettings {
 /// Settings of TrustVI on minibatches of records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTrust {
-    /// Of the method.
+    /// Settings of the method.
     pub trust: TrustSettings,
     /// Records of a minibatch.
     pub batch: usize,
