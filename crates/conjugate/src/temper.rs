@@ -122,7 +122,7 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
 /// The length of a fit, for advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// The allowed passes, or iterations of batch ascent.
+    /// The allowed numbers of passes, or of iterations of batch ascent.
     pub planned: f64,
     /// A suitable number of passes of cooling.
     pub cooling: f64,
@@ -364,7 +364,7 @@ impl FromStr for Temper {
         }
         let mut values = rest.into_iter().flat_map(|rest| rest.split(':'));
         let passes = values.next().map(number).transpose()?;
-        // NaN is no number of passes either.
+        // NaN is not a number of passes either.
         if passes.is_some_and(|passes| passes.is_nan() || passes <= 0.0) {
             return Err(wrong());
         }
@@ -418,7 +418,8 @@ impl FromStr for Temper {
         if values.next().is_some() {
             return Err(wrong());
         }
-        // Infinitely many passes of cooling are none, which is right, and is no setting that a fit has.
+        // Infinitely many passes of cooling mean no cooling. That is a valid request, but a fit cannot have it as a
+        // setting.
         policy.clone().with_cooling(f64::INFINITY).check()?;
         Ok(policy)
     }
@@ -427,7 +428,7 @@ impl FromStr for Temper {
 /// The largest number of temperatures that is not a slip of the keyboard: each costs a sum over topics or points.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// A number of temperatures; the usual one unless given.
+/// A number of temperatures, or the default.
 fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
     match text.map(str::parse) {
         None => Ok(usual),

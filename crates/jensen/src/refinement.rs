@@ -7,7 +7,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// The number of coordinates whose marginals are shown: the ones that changed most.
+/// Number of coordinates whose marginals the report shows: those with the largest changes.
 const SHOWN: usize = 6;
 
 /// Bars of a marginal.

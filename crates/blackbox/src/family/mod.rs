@@ -270,7 +270,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// The share of the draws from parts for which the predicate holds, given their mean and standard deviation in a
-    /// coordinate. `None` for families without parts.
+    /// coordinate. It is 0 for families without parts.
     fn share_of_parts(
         &self,
         omega: &[f64],

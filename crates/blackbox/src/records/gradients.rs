@@ -446,7 +446,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Renews the table entries of the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
-    /// have had the same request, with a visit announced. `complete` means that every record has been visited.
+    /// have had the same request, with `visit` set. `complete` means that every record has been visited.
     pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);

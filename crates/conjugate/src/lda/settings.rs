@@ -7,7 +7,7 @@ use crate::temper::Temper;
 /// The stopping rule of the coordinate ascent over one document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
-    /// Stop when γ has moved by less than this share of the document's tokens in one iteration (sum of the absolute
+    /// The iteration stops when γ has moved by less than this share of the document's tokens (sum of the absolute
     /// changes of all γ_k).
     pub tolerance: f64,
     /// Largest number of iterations; the trace counts documents that reach it (`unconverged`).
@@ -63,7 +63,7 @@ pub enum Start {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// None: it is fixed.
+    /// Do not learn it.
     #[default]
     Fixed,
     /// One number for all topics.
@@ -90,7 +90,7 @@ pub struct LdaSettings {
     /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
-    /// Whether η is learnt by the same method.
+    /// Whether to learn η by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
     /// Documents in a minibatch.
@@ -99,7 +99,7 @@ pub struct LdaSettings {
     pub tau: f64,
     /// Forgetting rate of the step sizes, in (0.5, 1].
     pub kappa: f64,
-    /// Passes over the documents; fractions are allowed.
+    /// Passes over the documents, which may be fractional.
     pub passes: f64,
     /// The temperature policy.
     pub temper: Temper,
@@ -114,7 +114,7 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions implied, so that it is not written and their checkpoints can
+/// Whether a setting has the value that earlier versions implied. It is then not written, so that their checkpoints can
 /// be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()

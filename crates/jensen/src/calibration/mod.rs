@@ -148,7 +148,7 @@ pub fn simulate(
     Ok(tasks)
 }
 
-/// The data with a variable, instead of one of the same name.
+/// The data plus a variable, which replaces one of the same name.
 fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     let mut out = DataSet::new();
     for (other, value) in data.iter().filter(|(other, _)| *other != name) {

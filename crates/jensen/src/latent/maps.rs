@@ -95,7 +95,7 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
 
 fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) -> Drawn {
     let (height, width) = (rows as f64, columns as f64);
-    // The panel has the shape of the grid, with room for axes and the scale of colours.
+    // The panel has the shape of the grid, plus space for axes and the colour scale.
     let scale = (420.0 / width).min(420.0 / height);
     let map = HeatMap::new(
         format!("{title}: {what}"),
@@ -166,7 +166,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     (Figure::new("").panel(chart), caption)
 }
 
-/// Regions have no shapes here: they are placed so that neighbours lie close together.
+/// The model has no shapes of regions, so their positions place neighbours close together.
 fn regions(
     title: &str,
     piece: &Piece,
@@ -210,7 +210,7 @@ fn regions(
                 .map(|i| positions[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
-            // One colour for each side of the middle, or one for all; faint to full.
+            // One colour on each side of the middle, or one colour in total, from faint to full.
             let step = k as f64 / (CLASSES - 1) as f64;
             let (colour, opacity) = match signed {
                 true if 2 * k < CLASSES - 1 => (0, 1.0 - 1.6 * step),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Known, LatentSummary, PredictedRows, TableModel, maps};
 use crate::job;
 
-/// Rows of the page's table; all are in `fit.json`.
+/// Rows in the page's table. `fit.json` has all.
 const ROWS: usize = 200;
 
 /// The records of a run, against iterations.
@@ -125,7 +125,7 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
         .x(Axis::new(column))
         .y(Axis::new(model.response()))
         .sized(640.0, 360.0);
-    // The mean of returns is 0: their spread is what there is to see.
+    // The mean of returns is 0, so the plot shows their standard deviation.
     if likelihood != Likelihood::stochastic_volatility() {
         let band = order.iter().map(|i| {
             let (low, high) = outcome.interval[*i];
@@ -177,7 +177,7 @@ pub struct Page<'a> {
     pub settings: Vec<(String, String)>,
 }
 
-/// The fit in a few numbers.
+/// A few numbers that describe the fit.
 fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
     let mut facts = vec![Fact::new(
         "Bound",

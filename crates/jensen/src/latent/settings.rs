@@ -9,7 +9,7 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Iterations allowed unless said otherwise; solvers stop on their own long before.
+/// Default limit on iterations. Solvers stop long before.
 const MAX_ITERS: u64 = 100_000;
 
 #[cfg(feature = "clap")]

@@ -19,7 +19,7 @@ const LISTED: usize = 1000;
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,
-    /// Its value; the median if it was integrated over.
+    /// Its value, or the median if it was integrated over.
     pub value: f64,
     /// Whether it was learnt. Otherwise it is fixed or at its starting value.
     pub learnt: bool,
@@ -93,8 +93,8 @@ pub struct LatentSummary {
     pub hyperparameters: Vec<Hyperparameter>,
     /// Posterior of covariates' effects, groups and fields of up to 1000 nodes; of linear predictors under a Gaussian process.
     pub parameters: Vec<ParameterSummary>,
-    /// Excess of the bound on `E[−log p]` over the expectation, in nats per observation; `null` if the expectation has
-    /// a closed form and was maximised itself.
+    /// Excess of the bound on `E[−log p]` over the expectation, in nats per observation. `null` if the fit maximised an
+    /// expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
     /// Quadrature error of that expectation, in nats per observation.
@@ -106,7 +106,7 @@ pub struct LatentSummary {
     /// The bound integrated over the hyperparameters, if they were integrated.
     #[serde(default)]
     pub evidence: Option<f64>,
-    /// Difference from the integral by another rule.
+    /// Difference from the result of another integration rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
     /// Comparison with a plain model, in nats per observation, each predicted from the others.
@@ -188,7 +188,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         }
         return rows;
     }
-    // Effects of covariates first: they are what a reader looks for.
+    // Effects of covariates come first, because readers look for them.
     let effect = |p: &&Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
     let others = pieces
         .iter()
@@ -295,7 +295,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
              Intervals are conditional on that mode"
         ));
     }
-    // The solver's word stands for a run whose search for hyperparameters is over.
+    // If the search for hyperparameters has finished, the status is the solver's.
     let status = match learnt.status.is_converged() {
         true => &fit.status,
         false => &learnt.status,

@@ -68,7 +68,7 @@ impl PointFiles {
         let of_shard = |number: usize| -> Option<ShardShare<'_>> {
             let shard = &self.shards[number];
             let numbers = match &numbers {
-                // Who has no rows of a batch is not asked, as no numbers stand for all.
+                // A shard without rows in a batch is not asked, because an empty array means all rows.
                 Some(numbers) if numbers[number].is_empty() && what == What::Step => return None,
                 Some(numbers) => runs(&numbers[number]),
                 None => Vec::new(),
@@ -425,7 +425,7 @@ struct Asked<'a> {
 
 impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
-        // All rows, in whatever order, are described by one phrase.
+        // One phrase describes all rows, in any order.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
         let answers = self
             .files

@@ -26,7 +26,7 @@ impl FromStr for ColumnKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Names may hold =, kinds do not.
+        // Names may contain =, but kinds do not.
         let Some((column, kind)) = text.rsplit_once('=') else {
             return Err("expected a column and its kind, such as visits=poisson".to_owned());
         };
@@ -45,7 +45,7 @@ impl FromStr for ColumnKind {
     }
 }
 
-/// Kinds that one column alone can be of, in the order in which models have them.
+/// Kinds that a single column can have, in the order of models.
 const COLUMN_KINDS: [(&str, Kind); 4] = [
     ("gaussian", Kind::Gaussian),
     ("poisson", Kind::Poisson),
@@ -154,15 +154,15 @@ pub(super) struct Kinds {
 const LEVELS: usize = 1000;
 
 impl Kinds {
-    /// Whether columns have kinds of their own.
+    /// Whether columns have their own kinds.
     pub(super) fn asked(kind: Kind, columns: &[ColumnKind]) -> bool {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// The columns of training rows: of `kind` unless a column states another.
+    /// The columns of training rows, of `kind` unless a column states another.
     ///
     /// # Errors
-    /// There is no such column, or it cannot be of its kind.
+    /// The column does not exist, or it cannot have its kind.
     pub(super) fn of(
         points: &Points,
         kind: Kind,
@@ -198,7 +198,7 @@ impl Kinds {
     /// The columns of a stored fit.
     ///
     /// # Errors
-    /// There is no such column.
+    /// The column does not exist.
     pub(super) fn stored(
         names: &[String],
         kind: Kind,

@@ -207,7 +207,7 @@ pub(super) struct Fitting<'a> {
 }
 
 impl<'a> Fitting<'a> {
-    /// Points that are here.
+    /// Points in this process.
     fn here(points: &'a Points, units: &'a Units) -> Self {
         Self {
             points,
@@ -218,7 +218,7 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best; `score` gives the score of global
+/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best. `score` gives the score of global
 /// parameters with a number of components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
@@ -322,7 +322,7 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
 /// Largest number of points of a scatter plot.
 const DRAWN: usize = 2000;
 
-/// The means: as pictures where their size is given, else among the points, by the first two columns.
+/// The means, as pictures if their size is given, otherwise among the points in the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);

@@ -5,7 +5,7 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::{Described, PointRequest, Points, PointsSummary};
 
-/// Rows and columns of the page's table; all are in `fit.json`.
+/// Rows and columns in the page's table. `fit.json` has all.
 const SHOWN: (usize, usize) = (100, 40);
 
 /// The page.

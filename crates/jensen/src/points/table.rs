@@ -62,7 +62,7 @@ impl Points {
         }
     }
 
-    /// Refuses missing values, with the given reason.
+    /// Rejects missing values, with the given reason.
     ///
     /// # Errors
     /// A value is missing.
@@ -127,7 +127,7 @@ impl Points {
     /// start uses.
     ///
     /// # Errors
-    /// [`Error::Memory`] if their covariance matrices take more than `limit` bytes.
+    /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
         shape: Shape,
@@ -155,7 +155,7 @@ impl Points {
         let columns = self.dim() as u64;
         Need {
             what: format!("{parts} covariance matrices of {columns} columns"),
-            // As for the globals of a job, of which they are most.
+            // As for the global parameters of a job, of which they are the largest part.
             bytes: columns
                 .saturating_mul(columns)
                 .saturating_mul(parts)
@@ -167,7 +167,7 @@ impl Points {
     /// The columns of these names, with every row as a training row.
     ///
     /// # Errors
-    /// There is no such column, or it contains values other than numbers.
+    /// The column does not exist, or it has values other than numbers.
     pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = names
             .iter()

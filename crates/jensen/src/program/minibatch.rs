@@ -12,16 +12,16 @@ use crate::exchangeable::{with_at_most, with_usual_estimator};
 /// Default number of records of a batch, or all if there are fewer.
 const BATCH: u64 = 100;
 
-/// The same if records come in blocks, of which there are many.
+/// The same if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
-/// SMISO's weight of the newest step, unless said otherwise.
+/// Default weight of SMISO's newest step.
 const ALPHA: f64 = 0.9;
 
 /// Pairs of a batch and a draw behind each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// No minibatches, and none of their settings.
+/// A fit without minibatches and their settings.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -46,7 +46,7 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Rejects methods that visit records all over the data in every iteration, if these come in blocks.
+/// Rejects methods that visit records from all data in every iteration if these come in blocks.
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(

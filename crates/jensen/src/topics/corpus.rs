@@ -30,9 +30,9 @@ pub struct CorpusRequest {
     /// Largest number of documents with a word.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
-    /// Largest number of words, by document frequency; 0 keeps all.
+    /// Largest number of words, by document frequency. 0 keeps all.
     pub max_terms: Option<usize>,
-    /// Words to leave out: `english`, `none`, or a file of words.
+    /// Words to omit: `english`, `none`, or a file of words.
     pub stop_words: Option<String>,
     /// Fewest letters of a word.
     pub min_length: Option<usize>,

@@ -5,7 +5,7 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
-/// Topics in the page's table; all are in `fit.json`.
+/// Topics in the page's table. `fit.json` has all.
 const ROWS: usize = 200;
 
 /// The records of a run against passes.

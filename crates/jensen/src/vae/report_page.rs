@@ -46,7 +46,7 @@ fn chart(title: &str, y: &str, series: Vec<Series>) -> Figure {
 }
 
 fn picture(image: &Image) -> Figure {
-    // As large as the column allows without blurring small pictures into nothing.
+    // As large as the column allows without blurring small pictures.
     let width = (image.width() as f64 * 2.0).clamp(120.0, 620.0);
     let grid = ImageGrid::new("", 1).cell(width).image(image.clone());
     Figure::new("").panel(grid)

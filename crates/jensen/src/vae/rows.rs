@@ -10,7 +10,7 @@ use super::{UnitRecords, check_values, split};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// Extents of a record: as the file has them, or of the images that the user says they are.
+/// The extents of a record: those in the file, or those that the user gives for images.
 pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<usize>, Error> {
     let Some((width, height)) = image else {
         return Ok(rows.extents().to_vec());
@@ -26,7 +26,7 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
-/// Refuses rows with values outside the decoder's domain, or with another width than the rows of the fit.
+/// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
 ///
 /// # Errors
 /// [`Error::Input`] with the row.
@@ -53,7 +53,7 @@ const BLOCK: usize = 4096;
 
 /// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values unchanged.
 ///
-/// Moments are taken in one pass, block by block; columns of more numbers than can be held are not compared for copies.
+/// One pass computes the moments, block by block. It compares columns for copies only if their numbers fit in memory.
 ///
 /// # Errors
 /// All columns are constant.

@@ -35,7 +35,7 @@ pub struct VaeModel {
     pub units: Units,
     /// Weights: point estimates, or means of their posterior. The encoder's weights come first, then the decoder's.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of the decoder's weights, if they have a posterior; otherwise empty.
+    /// Log standard deviations of the decoder's weights, if they have a posterior, or empty.
     pub log_sds: Vec<Tensor>,
 }
 
@@ -95,7 +95,7 @@ impl VaeModel {
         self.units.rows_back(records)
     }
 
-    /// Refuses rows with values outside the decoder's domain, or with another width than the rows of the fit.
+    /// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
     ///
     /// # Errors
     /// [`Error::Input`] with the row.
@@ -165,7 +165,7 @@ impl VaeModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged or have another layout, or the weights do not fit their architecture.
+    /// The bytes are damaged or have another layout, or the weights do not match their architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;

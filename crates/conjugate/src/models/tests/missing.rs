@@ -36,7 +36,7 @@ fn missing_values_are_integrated_out() {
                 let cells = (0..grid.len()).flat_map(|i| [(i, 0), (i, 1)]);
                 let logs: Vec<f64> = match covariance {
                     Covariance::Full => cells.map(|(i, k)| tau * joint(i, k) + step.ln()).collect(),
-                    // What drops out is not tempered.
+                    // Values without effect are not tempered.
                     Covariance::Diagonal => (0..2)
                         .map(|k| {
                             let column = 1 - column;
@@ -85,7 +85,7 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
         };
         ended(&model, Temper::None, mode, 1).0
     };
-    // Independent columns: one point after the other, each from what was learned before.
+    // Independent columns: one point after the other, each given the points before it.
     let model = Mixture::new(
         Gaussians::new(Covariance::Diagonal, 2, data.clone()),
         1,
