@@ -304,7 +304,7 @@ pub enum StmtKind {
     },
     /// `while`; the condition is `int`.
     While {
-        /// Goes on while non-zero.
+        /// Continues while non-zero.
         condition: Expr,
         /// The body.
         body: Box<Stmt>,

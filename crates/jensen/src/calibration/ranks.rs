@@ -12,7 +12,8 @@ pub const DRAWS: usize = 99;
 /// Probability that the test rejects any scalar of a calibration although all ranks are uniform.
 pub const ERROR_RATE: f64 = 0.05;
 
-/// Number of bins of the χ² test: the largest divisor of the number of ranks that leaves five ranks per bin.
+/// Possible numbers of bins of the χ² test, which all divide the number of ranks. The test uses the largest that leaves five
+/// ranks per bin.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
 /// Sets of uniform ranks for the envelope test: at least 4000, and at least 40 per scalar.

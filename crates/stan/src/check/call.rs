@@ -85,7 +85,7 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level of further arguments that a function takes as a tuple: that of those that it takes as data when they are
+/// The level of further arguments that a function takes as a tuple: the level that it requires of them when they are
 /// written separately.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
@@ -143,7 +143,7 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// A signature as it is called; behind `~` the variate is in front.
+/// A signature as called. After `~` the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -267,7 +267,7 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report of the reason why there is none.
+    /// The best candidate, or a report of why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,

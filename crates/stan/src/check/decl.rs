@@ -153,7 +153,8 @@ impl Checker {
         let mut sizes = sizes?.into_iter();
         let one = sizes.next();
         let two = sizes.next();
-        // Square types state one size; the second is checked anew so that its expressions have ids of their own.
+        // Square types state one size. The checker checks it a second time for the second size, so that its expressions
+        // have their own ids.
         let (Some(rows), two) = (one, two) else {
             let scalar = match ty.base {
                 B::Int => SizedType::Int,

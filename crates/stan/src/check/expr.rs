@@ -366,7 +366,7 @@ impl Checker {
             _ => None,
         };
         let fits = |l: &Type, r: &Type| operation(InfixOp::Mul, l, r, true).is_some();
-        // Two vectors are mostly meant to give a number.
+        // The intention behind two vectors is usually a number.
         if across(&left.ty).is_some_and(|l| left.ty == Type::Vector && fits(&l, &right.ty)) {
             return Some(format!("{a}' * {b}"));
         }

@@ -114,7 +114,7 @@ fn breaks(body: &ast::Stmt) -> bool {
 }
 
 impl Checker {
-    /// Makes the names and types of all functions known.
+    /// Registers the names and types of all functions.
     pub(super) fn declare_functions(&mut self, functions: &[ast::Function]) {
         for function in functions {
             if self.function_allowed(function).is_err() {

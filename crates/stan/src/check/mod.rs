@@ -95,7 +95,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Already reported; dependent checks stay silent.
+/// Already reported, so dependent checks do not report it again.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
@@ -258,7 +258,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Puts a variable in scope. Its name must be new in all scopes around it.
+    /// Adds a variable to the scope. Its name must be new in all scopes around it.
     fn declare(
         &mut self,
         name: &ast::Ident,

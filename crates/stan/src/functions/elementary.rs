@@ -14,7 +14,7 @@ use crate::value::vectorise::map3;
 
 use Builtin::{Map, Map2, MapComplex, Operator, Pure};
 
-/// x log y, 0 where both are 0
+/// x log y, or 0 if both are 0
 pub fn lmultiply(x: f64, y: f64) -> f64 {
     if x == 0.0 && y == 0.0 {
         0.0

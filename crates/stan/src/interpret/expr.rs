@@ -22,7 +22,7 @@ impl Machine<'_> {
     /// # Errors
     /// Any error of the evaluation, at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
-        // The cheap leaves stay outside the depth guard.
+        // Cheap leaves do not need the depth guard.
         match &expr.kind {
             ExprKind::IntLit(i) => Ok(Operand::Owned(Value::Int(*i))),
             ExprKind::RealLit(x) => Ok(Operand::Owned(Value::Real(*x))),

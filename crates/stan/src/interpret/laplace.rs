@@ -20,7 +20,7 @@ const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// A step relative to the scale of the posterior: truncation and rounding both leave ten digits.
+/// A step relative to the scale of the posterior, with which truncation and rounding both leave ten digits.
 const STEP: f64 = 0.02;
 
 /// The point at which the likelihood of a call is evaluated.

@@ -39,7 +39,7 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// Work between two questions whether to go on: some hundred microseconds.
+/// Work between two interrupt checks: some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {

@@ -84,7 +84,8 @@ impl Interpreter {
         }
         model.slots = std::mem::take(&mut machine.slots);
         model.locals = locals;
-        // Coordinates are counted by the transforms of an arbitrary point: their number does not depend on bounds.
+        // The transforms of an arbitrary point determine the number of coordinates, because it does not depend on
+        // bounds.
         model.dim = program
             .parameters
             .iter()
@@ -483,7 +484,7 @@ impl Posterior for BoundModel {
                         true => (e / 2, rows / 2, [".real", ".imag"][e % 2]),
                         false => (e, rows, ""),
                     };
-                    // Coordinates that stand for elements have their index, others are counted.
+                    // Coordinates of elements have their index, and others are numbered.
                     match leaf {
                         Sized::Real | Sized::Int | Sized::Complex => {}
                         Sized::ComplexMatrix(..) => index.extend([e % rows + 1, e / rows + 1]),
@@ -617,7 +618,7 @@ fn unconstrained(
 
 /// Numbers given in column-major order over all dimensions, in storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
-    // The numbers 0, 1, … in storage order, read in column-major order, tell where each came from.
+    // The numbers 0, 1, … in storage order, read in column-major order, show the origin of each.
     let count = ty.scalars();
     let mut order = Vec::with_capacity(count);
     let index_like = match ty.unwind() {

@@ -318,7 +318,7 @@ impl Machine<'_> {
     fn message(&mut self, parts: &[Message]) -> Eval<String> {
         let mut text = Short::default();
         for part in parts {
-            // What is beyond its length is left out.
+            // Elements beyond its length are omitted.
             let _ = match part {
                 Message::Text(s) => text.write_str(s),
                 Message::Value(e) => {

@@ -24,7 +24,7 @@ pub(super) enum Resolved {
     Function(Builder),
     /// As a density.
     Density(Formula),
-    /// No builder: the function needs known arguments.
+    /// No builder, because the function needs known arguments.
     Known,
 }
 
@@ -269,7 +269,7 @@ impl Lower<'_, '_> {
             vec![whole, Sym::Int(1), count]
         };
         let mut levels = vec![args[1].level, Level::Data, Level::Data];
-        // The grain size is of no consequence here.
+        // The grain size has no effect here.
         for arg in &args[3..] {
             values.push(self.expr(arg)?);
             levels.push(arg.level);

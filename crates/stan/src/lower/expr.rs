@@ -37,7 +37,7 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => {
                 let value = self.nested(expr.span, |lower| lower.composed(expr));
-                // What an operation without a form leaves behind may fail in other words.
+                // An operation without a graph form may fail later with another message.
                 self.fault(expr.span)?;
                 let value = value?;
                 Ok(value.of(&expr.ty))
@@ -169,7 +169,7 @@ impl<'g> Lower<'_, 'g> {
             return self.indexed_in_iterations(expr, base, indices);
         }
         let (idx, drawn) = self.indices_of_draw(indices)?;
-        // A variable is looked into where it stands: no copy of its table is held meanwhile.
+        // A variable is indexed directly, so that no copy of its table exists meanwhile.
         let held;
         let value = match &base.kind {
             ExprKind::Var(var) if self.slots[var.0 as usize].is_some() => {

@@ -1,7 +1,7 @@
 //! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. All other
 //! quantities are operations on the mode, with derivatives of the likelihood that are graphs as well.
 //!
-//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`; a has the size of the likelihood's derivatives, whatever the
+//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`, where a has the size of the likelihood's derivatives for any
 //! scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only
 //! f depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of
 //! a function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h,
@@ -256,7 +256,7 @@ impl<'g> Lower<'_, 'g> {
         let fixed = passed.held();
         let unit = identity(tape, n);
         let times = |matrix: E<'g>, x: E<'g>| matrix.matmul(x, n, n, 1);
-        // I − H K for the covariance K and the Hessian H of the likelihood in columns, where they are numbers.
+        // I − H K for the covariance K and the Hessian H of the likelihood in columns, if they are numbers.
         let jacobian =
             |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.held(), n, block);
         let known_start = start.values();
@@ -264,7 +264,7 @@ impl<'g> Lower<'_, 'g> {
         let begin = if known_start.is_some_and(|zeros| zeros.iter().all(|x| *x == 0.0)) {
             start
         } else {
-            // Newton's step from a start of θ leads to an a, whichever one θ has; where that is worse than 0, 0 is better.
+            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, 0 is used.
             let start = start.held();
             let found = at(&derivatives, start, fixed);
             let off = found[1] - times(hessian_times(tape, &found[2..], unit, n, block), start);
@@ -411,7 +411,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own: the mark of rules that end.
+/// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own, which marks rules without
+/// further derivatives.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {

@@ -93,8 +93,7 @@ pub struct Lowered {
 /// The reason why a program has no graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowerError {
-    /// The kind of the problem: [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`] may still be evaluated by the
-    /// interpreter.
+    /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
     pub kind: ErrorKind,
     /// Where it stands.
     pub span: Span,
@@ -123,10 +122,10 @@ impl From<Box<EvalError>> for LowerError {
 /// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Largest number of statements and loop iterations, unless as many nodes are allowed.
+/// Largest number of statements and loop iterations, unless the same number of nodes is allowed.
 const STEP_LIMIT: u64 = 10_000_000;
 
-/// Steps between two questions whether to go on.
+/// Steps between two interrupt checks.
 const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages use memory.
@@ -167,7 +166,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the current thread, if there are no others; programs that are too deep for a browser's stack fail
+/// Runs `lower` on the current thread, if there are no others. Programs that are too deep for a browser's stack fail
 /// there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
@@ -195,7 +194,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     let roots = scattered.iter().flat_map(Scattered::nodes);
     let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
     if turned {
-        // Columns of iterations are left behind.
+        // Discards the columns of iterations.
         graph = passes::settled(&graph, &roots);
     } else {
         graph.set_outputs(roots);
@@ -222,7 +221,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
 struct Unrolled {
     span: Span,
     what: String,
-    /// How often, `usize::MAX` if that shows only in the end.
+    /// The number of iterations, or `usize::MAX` if it is only known at the end.
     trips: usize,
     /// The reason why its iterations are not vectorised.
     apart: Option<EvalError>,
@@ -230,13 +229,13 @@ struct Unrolled {
 
 /// A `return` under a condition that depends on parameters: the following code applies only to the other draws.
 struct Exit<'g> {
-    /// 1 where the function has returned.
+    /// 1 for draws at which the function has returned.
     condition: E<'g>,
     /// With this value.
     value: Option<Sym>,
-    /// Terms of the log density that came before.
+    /// Earlier terms of the log density.
     terms: usize,
-    /// Guards that came before.
+    /// Earlier guards.
     guards: usize,
 }
 
@@ -257,7 +256,7 @@ struct Lower<'p, 'g> {
     /// Loops whose iterations are vectorised.
     turning: iterations::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
-    /// Whether `~` and `_lupdf` lose their constants here.
+    /// Whether `~` and `_lupdf` drop their constants here.
     drop_constants: bool,
     /// The axis of exchangeable data, if there is one.
     axis: Option<records::Axis>,
@@ -265,7 +264,7 @@ struct Lower<'p, 'g> {
     random: Option<random::Random>,
     /// The current address, for random numbers.
     address: Address,
-    /// Mixed into the provenance of nodes: the chain of calls that they come from.
+    /// The chain of calls from which nodes come, mixed into their provenance.
     site_base: u32,
     depth: u32,
     steps: u64,
@@ -379,7 +378,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The sum of all terms; NaN for draws where a guard holds.
+    /// The sum of all terms, or NaN for draws at which a guard holds.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -416,7 +415,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.program.expr_count + 1 + var.0
     }
 
-    /// Counts a step; checks the limits.
+    /// Counts a step, and checks the limits.
     fn step(&mut self, span: Span) -> Eval<()> {
         if self.steps.is_multiple_of(ASK_EVERY) {
             self.halt.check(span)?;

@@ -20,7 +20,7 @@ use crate::value::sized::Sized;
 /// Largest number of stages; each recomputes the results of earlier ones.
 const MOST_STAGES: usize = 8;
 
-/// Numbers of the first input; later ones have more.
+/// Size of the first input. Later inputs are larger.
 const FIRST_INPUT: usize = 64;
 
 /// Numbers of a distribution without parameters.
@@ -96,7 +96,7 @@ pub(super) struct Stage {
 #[derive(Debug)]
 struct Input {
     node: NodeId,
-    /// The stages that come before its numbers.
+    /// The stages before its numbers.
     level: usize,
     used: usize,
     len: usize,
@@ -109,12 +109,12 @@ pub(super) struct Random {
     pub(super) stages: Vec<Stage>,
     /// After the coordinates.
     inputs: Vec<Input>,
-    /// The stages that come before each node.
+    /// The stages before each node.
     levels: Vec<usize>,
 }
 
 impl Random {
-    /// The stages that come before the numbers of these nodes.
+    /// The stages before the numbers of these nodes.
     fn level(&mut self, tape: &Tape, nodes: impl Iterator<Item = NodeId>) -> usize {
         let graph = tape.graph.borrow();
         for id in graph.ids().skip(self.levels.len()) {
@@ -260,7 +260,7 @@ type Made<'g> = (E<'g>, Option<E<'g>>);
 /// A random number from a standard one.
 struct Formula {
     of: Standard,
-    /// Whether containers are taken element by element.
+    /// Whether containers are handled element by element.
     each: bool,
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
@@ -327,7 +327,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments; `None` if one is neither a scalar nor has `len` elements, if that is given.
+/// The arguments. `None` if one is neither a scalar nor has `len` elements, if that is given.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()

@@ -400,7 +400,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             relative: integral_tolerance(tolerance).map_err(at)?,
         };
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
-            // Limits that are data are no parameters: an infinite slope there has no derivative to spoil.
+            // Limits that are data are not parameters, so an infinite slope there cannot affect a derivative.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
             let abscissa = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
             let mut args = vec![abscissa.x.into(), abscissa.distance.into()];

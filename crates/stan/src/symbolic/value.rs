@@ -563,7 +563,7 @@ impl Sym {
         }
     }
 
-    /// A tuple, or an array of tuples, with its parts apart.
+    /// A tuple, or an array of tuples, with separate parts.
     pub fn unpacked(&self) -> Option<Sym> {
         let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
         match self {
@@ -704,7 +704,7 @@ impl Sym {
         })
     }
 
-    /// A container of these elements: element by element if short, else as one node.
+    /// A container of these elements: element by element if short, otherwise as one node.
     pub fn joined(tape: &Tape, dims: Dims, cells: Vec<Cell>) -> Sym {
         if dims.is_scalar() {
             return match cells[0] {

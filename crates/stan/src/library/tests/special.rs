@@ -161,7 +161,7 @@ fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
                     let args = [t + 0.2, alpha, 0.2, beta, delta].map(Value::Real);
                     let below = number("wiener_lcdf_unnorm", &args).exp();
                     let above = number("wiener_lccdf_unnorm", &args).exp();
-                    // Of the two exponential martingales: that of the drift, and 1.
+                    // From the two exponential martingales: that of the drift, and 1.
                     let way = -2.0 * delta * alpha;
                     let all = (way * beta).exp_m1() / way.exp_m1();
                     let error = (below + above - all).abs() / all;

@@ -105,7 +105,7 @@ type Written = Rc<Vec<(At, Cell)>>;
 impl<'g> Lower<'_, 'g> {
     /// A placeholder node for values that are still unknown.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
-        // A number that no other stand-in has.
+        // A number that no other placeholder has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
         let mut g = self.tape.graph.borrow_mut();
         let (count, number) = (g.records_in_batch(), g.constant(number));

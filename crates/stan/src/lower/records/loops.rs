@@ -156,7 +156,7 @@ impl<'g> Lower<'_, 'g> {
         let fail = |e: FnError| e.at(span);
         let dims = carried.before.dims().map_err(fail)?;
         if after.dims().ok().as_ref() != Some(&dims) {
-            // A local variable of the body: out of sight.
+            // A local variable of the body, so invisible outside.
             return Ok(carried.before.clone());
         }
         let before = carried.before.to_cells(tape).map_err(fail)?;

@@ -40,8 +40,8 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 has the unconstrained coordinates, output 0 is the part that belongs to no record: NaN where the program
-    /// rejects.
+    /// Input 0 has the unconstrained coordinates. Output 0 is the part that does not belong to records, or NaN if the
+    /// program rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
@@ -150,7 +150,7 @@ fn lower_here(
     let graph = tape.graph.into_inner();
     let mut likelihood = passes::extract(&graph, &[likelihood]);
     if likelihood.record_count().is_none() {
-        // Where all records are alike the log density has their number alone.
+        // If all records are alike, the log density depends only on their number.
         likelihood.record(&vec![0.0; count], 1);
     }
     Ok(LoweredRecords {
@@ -438,7 +438,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// An error where an operation had no form for one value per record.
+    /// The error of an operation without a form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -624,7 +624,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
         (None, Leaf::Scalar) => return None,
     }
     let (stride, numbers) = (dims.strides()[0], value.numbers());
-    // Elements of one record stand together, or, in a matrix, a column apart.
+    // Elements of one record are adjacent, or a column apart in a matrix.
     let within = if dims.array.is_empty() { count } else { 1 };
     let mut column = vec![0.0; count];
     let cells = (0..one.size())

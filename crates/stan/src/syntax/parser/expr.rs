@@ -47,8 +47,8 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
 }
 
 /// Number of operations of a sum, or of one chain of `&&` or `||`, after which a new part begins. Code that visits
-/// expressions recurses, so ten thousand terms must not be nested ten thousand deep. Sums of reals then round as sums
-/// of such Sums of reals then round as sums of such parts do.
+/// expressions recurses, so ten thousand terms must not be nested ten thousand deep. Sums of reals then round like sums
+/// of such parts.
 const PART: u32 = 100;
 
 /// The parsed part of a long chain.
@@ -126,7 +126,7 @@ impl Parser<'_> {
                         .help("write powers with `^`");
                 return self.fail(diagnostic);
             }
-            // Powers group to the right, everything else to the left.
+            // Powers associate to the right, and all other operators to the left.
             let right = self.expr_above(if power == POWER { power } else { power + 1 })?;
             let span = left.span.to(right.span);
             if left.height >= PART
