@@ -48,15 +48,15 @@ impl Adjacency {
     /// Reads a graph.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or follows none of the formats.
+    /// Fails if the file cannot be read or has none of the formats.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// Reads a graph in one of the three formats. `label` is its name in messages.
+    /// Parses a graph in one of the three formats. `label` is its name in messages.
     ///
     /// # Errors
-    /// Fails if the bytes follow none of the formats. The message points at the location.
+    /// Fails if the bytes have none of the formats. The message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();
@@ -100,7 +100,7 @@ impl Adjacency {
     }
 }
 
-/// Largest number of isolated nodes in a list of edges; more means a wrong number.
+/// Largest number of isolated nodes in a list of edges. More indicate a wrong number.
 const MOST_ALONE: usize = 10_000_000;
 
 /// A number in the file and its position.

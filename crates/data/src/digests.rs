@@ -61,7 +61,7 @@ impl Digests {
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        // Names of files of the folder, whatever was written there since.
+        // Names of files of the folder, including those written since.
         let plain = |name: &String| !name.contains(['/', '\\']) && name != "..";
         Some(stored.files.into_keys().filter(plain).collect())
     }
@@ -93,8 +93,8 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// The bytes of an archive of a folder, if it is the archive that was written there. Archives have their own
-    /// digests, which detect damage but not an archive of another fit. `None` if there was no archive.
+    /// The bytes of an archive of a folder, if it is the original archive. Archives have their own digests, which
+    /// detect damage but not an archive of another fit. `None` if there was no archive.
     ///
     /// # Errors
     /// The archive cannot be read, is missing, or is another file.

@@ -14,7 +14,7 @@ use crate::dataset::{DataSet, Elements, Value};
 use crate::error::DataError;
 use crate::source::Cursor;
 
-/// Lists and tuples inside one another. Stan programs have no more than a handful.
+/// Largest nesting of lists and tuples. Stan programs have only a few levels.
 const MAX_NESTING: usize = 64;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -137,7 +137,7 @@ impl Builder {
 
     fn finish(self, outer: &[usize]) -> Value {
         let mut shape = outer.to_vec();
-        // Every level has been closed at least once by now, so no length is unknown.
+        // Every level has been closed at least once by now, so all lengths are known.
         shape.extend(self.dims.iter().map(|d| d.unwrap_or(0)));
         let elements = match self.leaves {
             Leaves::None => Elements::Int(Vec::new()),
@@ -153,7 +153,7 @@ impl Builder {
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
-    /// The variable being read and the way to the current element, for messages.
+    /// The variable being read and the path to the current element, for messages.
     variable: String,
     path: Vec<Step>,
 }
@@ -186,7 +186,7 @@ impl Parser<'_> {
                         data.insert(name, builder.finish(&[]));
                     }
                     Err(error) => {
-                        // The file goes on where the value is JSON, if no data.
+                        // The scan continues if the value is JSON but not data.
                         self.cursor.pos = start;
                         self.path.clear();
                         if self.skip_value(0).is_err() {
@@ -362,7 +362,7 @@ impl Parser<'_> {
             let key_at = self.cursor.pos;
             let key = self.key("the number of a tuple slot in double quotes, such as \"1\"")?;
             let slot = match key.parse::<usize>() {
-                // Slots of the first tuple may come in any order, yet a gap would have to be filled by a later key.
+                // Slots of the first tuple may come in any order, but a later key would have to fill a gap.
                 Ok(k @ 1..=1000) if first || k <= slots.len() => k,
                 _ => {
                     let message = format!(

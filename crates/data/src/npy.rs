@@ -12,7 +12,7 @@ use crate::table::{Cells, Column};
 /// An array of numbers in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// Extents; empty for a scalar.
+    /// Extents, or empty for a scalar.
     pub shape: Vec<usize>,
     /// Elements, the last index fastest.
     pub data: Vec<f64>,
@@ -27,10 +27,10 @@ fn damaged(label: &str, what: &str) -> DataError {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Reads an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
+/// Parses an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
 ///
 /// # Errors
-/// Fails if the bytes are not such a file, are truncated, or hold elements other than numbers.
+/// Fails if the bytes are not such a file, are truncated, or have elements other than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -240,7 +240,7 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
 /// An array of an archive: its name and its NPY file.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// The names and NPY files of an NPZ archive; uncompressed ones are not copied.
+/// The names and NPY files of an NPZ archive. Uncompressed ones are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is incomplete");
@@ -308,7 +308,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Sizes of 4 GiB and more are in an extra field, in this order, and only those that do not fit.
+/// Sizes of 4 GiB and more are in an extra field, in this order, and only if they do not fit elsewhere.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

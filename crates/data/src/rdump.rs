@@ -23,11 +23,11 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Largest number of elements that all ranges and `numeric(n)` of a file may request together: a few characters must
-/// not fill the memory.
+/// Largest number of elements that all ranges and `numeric(n)` of a file may request together, so that a few characters
+/// cannot fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
-/// `c(…)` and `structure(…)` inside one another.
+/// Largest nesting of `c(…)` and `structure(…)`.
 const MAX_NESTING: usize = 32;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -60,7 +60,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
                 parser.data.insert(name, value.into_value());
             }
             Err(error) => {
-                // The file goes on where the statement is whole.
+                // The scan continues if the statement is complete.
                 parser.cursor.pos = start;
                 if !parser.skip_statement() {
                     return Err(error);
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// The rest of `c(…)`.
+    /// Reads the rest of `c(…)`.
     fn combine(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let mut all = Vector {
             elements: Elements::Int(Vec::new()),
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// Reads the rest of `structure(values, .Dim = c(…))` and refuses other attributes.
+    /// Reads the rest of `structure(values, .Dim = c(…))` and rejects other attributes.
     fn structure(&mut self, nesting: usize) -> Result<Vector, DataError> {
         self.skip_space();
         let mut vector = self.value(nesting + 1)?;
@@ -479,7 +479,7 @@ impl<'a> Parser<'a> {
         }
         match self.cursor.peek() {
             None | Some(b'\n' | b';' | b'#') => Ok(()),
-            // `value` skips white space, new lines included, when it looks for the `:` of a range.
+            // `value` skips white space, including new lines, when it looks for the `:` of a range.
             Some(_)
                 if self.cursor.text[..self.cursor.pos]
                     .trim_end_matches([' ', '\t', '\r'])

@@ -91,8 +91,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Locks a folder for a run of `command` (such as `fit`): creates it with its parents, uses an empty one, or uses
-    /// one that an earlier run of the same command wrote (whose files remain until they are replaced or
+    /// Locks a folder for a run of `command` (such as `fit`). It creates the folder with its parents, uses an empty
+    /// one, or uses one that an earlier run of the same command wrote (whose files remain until they are replaced or
     /// [`RunDir::clear`]ed). Refuses a file, and a folder with foreign files.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
@@ -240,7 +240,7 @@ impl RunDir {
         );
         let moved = move_files(&names, &self.path, &aside);
         if moved.is_err() {
-            // The moved files join the others again. The error that led here is the one worth reporting.
+            // The moved files join the others again. The error that led here is the one to report.
             names.retain(|name| aside.join(name).exists());
             drop(move_files(&names, &aside, &self.path).and_then(|()| self.forget_earlier()));
         }
@@ -306,8 +306,8 @@ impl Claim {
     /// # Errors
     /// Another run, in this or another process, holds the lock.
     pub fn of(path: &Path) -> Result<Self, DataError> {
-        // The folder itself is locked and no file in it: those are replaced as a whole. Where the system opens no folders,
-        // or locks none, runs are distinguished by their users.
+        // The lock is on the folder itself instead of a file in it, because files are replaced as a whole. If the
+        // system cannot open or lock folders, users have to keep runs apart.
         let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
         let Ok(folder) = opened else {
             return Ok(Self(None));
@@ -326,7 +326,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // Closing would do, were it not for a forked child, which has the same open folder.
+            // Closing would suffice, except for a forked child, which has the same open folder.
             let _ = folder.unlock();
         }
     }

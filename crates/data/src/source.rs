@@ -15,7 +15,7 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str, label: &'a str) -> Self {
-        // A byte-order mark is no part of either format, yet some editors write one.
+        // Neither format has a byte-order mark, but some editors write one.
         let pos = if text.starts_with('\u{feff}') {
             '\u{feff}'.len_utf8()
         } else {

@@ -2,8 +2,8 @@
 //!
 //! Two formats, distinguished by their first line:
 //!
-//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then an entry a line,
-//!   numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
+//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then one
+//!   entry per line, numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
 //! - **triplets**: row, column and value per line, separated by commas or blanks. A header is skipped. Rows and columns
 //!   are numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
 //!
@@ -36,7 +36,7 @@ struct Entry {
 /// Rows that may have no entry: a matrix of more is a mistake in a number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// Relative difference of mirrored entries that counts as rounding.
+/// Relative difference of mirrored entries that is treated as rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {
@@ -51,7 +51,7 @@ impl Symmetric {
     /// Reads a matrix in one of the two formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// The bytes follow none of the formats, or the matrix is not symmetric; the message points at the location.
+    /// The bytes have none of the formats, or the matrix is not symmetric. The message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let cursor = Cursor::new(text, label);

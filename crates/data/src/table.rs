@@ -18,7 +18,7 @@ use crate::{npy, table_csv};
 pub enum Cells {
     /// Numbers, with NaN for missing values.
     Numbers(Vec<f64>),
-    /// Words; `None` if a value is missing. A column holds words if some cell is neither missing nor a number.
+    /// Words, with `None` for missing values. A column has words if some cell is neither missing nor a number.
     Words(Vec<Option<String>>),
 }
 
@@ -59,7 +59,7 @@ pub struct Column {
     pub cells: Cells,
     /// For words read from a file: the location of the first cell that is not a number.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// For a column read from a file with an empty cell: the message if none may be missing.
+    /// For a column from a file with an empty cell: the message if none may be missing.
     pub(crate) first_gap: Option<DataError>,
 }
 
@@ -313,7 +313,7 @@ impl Table {
     /// A column by name, or by its number from 1 if no column has that name.
     ///
     /// # Errors
-    /// Fails if there is no such column. The message names a similar column.
+    /// Fails if the column does not exist. The message names a similar column.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
         if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
@@ -347,7 +347,7 @@ impl Table {
     /// The numbers of a column by name, with NaN for missing values.
     ///
     /// # Errors
-    /// Fails if there is no such column or it holds words.
+    /// Fails if the column does not exist or has words.
     pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
         self.column(name)?.numbers()
     }

@@ -395,7 +395,7 @@ mod tests {
             }
         }
         for tensor in initial_weights(Simd::detect(), &specs, 3, Some(0.3)) {
-            // Few numbers say little about their spread.
+            // A few numbers do not determine their spread.
             let wide = tensor.data.len() < 64 || (spread(&tensor) / 0.3 - 1.0).abs() < 0.25;
             assert!(wide, "{}: {}", tensor.spec.name, spread(&tensor));
         }

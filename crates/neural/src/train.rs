@@ -369,7 +369,7 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration: keeps the weights (with patience the best ones), and stops when the validation bound no
+    /// Ends an iteration. It keeps the weights (with patience the best ones), and stops when the validation bound no
     /// longer rises, or when the last update produced non-finite weights, which no bound of a minibatch has shown yet.
     pub(crate) fn judge(
         &mut self,

@@ -86,7 +86,7 @@ fn meaning(khat: Khat) -> &'static str {
     }
 }
 
-/// The same where draws were refined since.
+/// The same for refined draws.
 fn beginning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -156,7 +156,7 @@ fn decreasing(weights: &[f64]) -> Chart {
         .unwrap_or(largest);
     // The tail to which the Pareto distribution is fitted: Vehtari et al. (2024).
     let tail = (0.2 * n).min(3.0 * n.sqrt()).ceil() as usize;
-    // Ranks crowd on a logarithmic axis; a point every half pixel or so is enough.
+    // Ranks crowd on a logarithmic axis, so a point every half pixel or so suffices.
     let step = 0.5 * n.ln() / WIDE.0;
     let mut last = f64::NEG_INFINITY;
     let (mut within, mut beyond) = (Vec::new(), Vec::new());

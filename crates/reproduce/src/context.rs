@@ -302,7 +302,7 @@ fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Opti
         return Ok(None);
     }
     let bytes = read_optional(path)?.unwrap_or_default();
-    // What another version wrote may have another form, and is made again.
+    // Files of another version may have another format, and are computed again.
     let kept: Option<Kept<T>> = serde_json::from_slice(&bytes).ok();
     Ok(kept
         .filter(|kept| kept.scale == setup.scale && kept.version == env!("CARGO_PKG_VERSION"))

@@ -34,7 +34,7 @@ impl Entry {
     /// The entry of this name.
     ///
     /// # Errors
-    /// Fails if the build has no such program.
+    /// Fails if the build does not have such a program.
     pub fn named(name: &str) -> Result<&'static Self, Failure> {
         CORPUS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             Failure::Data(format!(

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use super::{Flags, finish};
 use crate::run::{cargo, given};
 
-/// Processor seconds: that of `--max-seconds`, that until it must have ended, and what starting takes.
+/// Processor seconds: the value of `--max-seconds`, the time until the end, and the time for starting.
 const SECONDS: u32 = 3;
 
-/// Runs programs with a call each, as many as asked for, and under the usual limits of memory.
+/// Runs the requested number of programs with one call each, under the default limits of memory.
 pub fn attack(
     root: &Path,
     desk: &Path,

@@ -81,7 +81,7 @@ impl Describe for Line {
     }
 }
 
-/// Number of rows of the table; the rest is in fit.json.
+/// Number of rows of the table. fit.json has the rest.
 const ROWS: usize = 20;
 
 /// The summary for people.

@@ -50,7 +50,7 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// To the file of `--out`, else to standard output.
+/// Writes to the file of `--out`, otherwise to standard output.
 fn write(args: &PredictArgs, text: &str) -> Result<(), Failure> {
     match &args.out {
         None => print(text),

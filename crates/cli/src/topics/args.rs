@@ -42,7 +42,7 @@ pub enum FormatName {
     Uci,
     /// LDA-C: `pairs term:count …`
     Ldac,
-    /// Matrix Market coordinates, a row per document
+    /// Matrix Market coordinates, one row per document
     Mtx,
 }
 

@@ -44,7 +44,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of shards: first the whole corpus, which is then divided and removed.
+/// Builds a folder of shards: first the whole corpus, which it then divides and removes.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -105,7 +105,7 @@ pub fn watched(
     let built = build(sources, out, settings, &mut progress);
     bar.finish_and_clear();
     built.map_err(|error| match error {
-        // An output that cannot be written to is wrong usage; all else lies with the inputs.
+        // An output that cannot be written is wrong usage. Other errors concern the inputs.
         DataError::Io {
             action: "write", ..
         } => Failure::output(error),

@@ -15,7 +15,7 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
-/// Records that are in memory at once.
+/// Number of records in memory at once.
 const CHUNK: usize = 4000;
 
 /// Latent dimensions from which on the marginal likelihood is not estimated by appendix D of the paper.
@@ -141,7 +141,7 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Hands records over in chunks.
+/// Passes on records in chunks.
 fn in_chunks(
     records: &dyn Records,
     mut each: impl FnMut(&Selection<'_>) -> std::io::Result<()>,
@@ -213,7 +213,7 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// An estimate with its errors under `name`, and `more` beside them; null if there is none.
+/// An estimate with its errors under `name`, with the fields `more`, or null if there is none.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;

@@ -65,7 +65,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Number of documents read, and their words; `None` if there were too many words to count.
+    /// Number of documents read, and their words. `None` if there were too many words to count.
     Counts(u64, Option<Tally>),
     /// The result of writing.
     Written(Written),
@@ -78,7 +78,7 @@ pub enum Answer {
 pub struct Written {
     /// Documents read.
     pub read: u64,
-    /// Documents and tokens for training, then held out.
+    /// Documents and tokens for training, followed by held-out ones.
     pub parts: [(u64, u64); 2],
     /// See [`Built::tokens_left_out`].
     pub left_out: u64,
@@ -180,7 +180,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files; none if there are too many words for one table.
+/// The counts of all files, or `None` if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();
@@ -230,7 +230,7 @@ pub fn build_apart(
     for input in 0..workshop.sources.files() {
         remove_file(&part_path(workshop.out, input))?;
     }
-    // Workers that were killed have left what they were at.
+    // Killed workers have left temporary files.
     sweep(workshop.out)?;
     built
 }
@@ -292,7 +292,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
             record: record.clone(),
         })
         .collect();
-    // An earlier corpus goes when all but copies is done.
+    // The earlier corpus is removed when only copies remain to be made.
     Corpus::remove_shards(out)?;
     let mut digests = Vec::with_capacity(shards);
     for answer in work(&choice, tasks)? {

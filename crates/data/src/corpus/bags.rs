@@ -7,8 +7,8 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Documents that a header may promise in addition to one per entry: documents without a word are kept, and a damaged
-/// number would make 10¹² of them.
+/// Largest number of documents in a header beyond one per entry. Documents without a word are kept, and a damaged
+/// number would create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
@@ -49,7 +49,7 @@ impl Bags {
 /// The words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
-/// Fails if there is no such file or it is not UTF-8.
+/// Fails if the file does not exist or is not UTF-8.
 pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<String>, DataError> {
     let path = match given {
         Some(path) => path.to_path_buf(),
@@ -112,7 +112,7 @@ enum Kind {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The current document, whose entries are being read; earlier documents are complete.
+        /// The current document, whose entries are being read. Earlier documents are complete.
         current: u64,
         /// The last entry has been read.
         ended: bool,
@@ -177,7 +177,7 @@ impl BagReader {
         Ok((!bags.ends.is_empty()).then_some(bags))
     }
 
-    /// Reads a line into the buffer; false at the end.
+    /// Reads a line into the buffer. `false` at the end.
     fn read_line(&mut self) -> Result<bool, DataError> {
         self.buffer.clear();
         self.line += 1;

@@ -107,7 +107,7 @@ pub struct BuildProgress {
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be
-/// written, or when `progress` returns false ("interrupted"). The function writes the whole file or none.
+/// written, or when `progress` returns false ("interrupted"). The function writes the whole file or nothing.
 pub fn build(
     sources: &Sources,
     out: &Path,
@@ -472,7 +472,7 @@ struct Piece {
     first: u64,
     terms: Vec<u32>,
     counts: Vec<u32>,
-    /// The end of each document; empty ones are omitted.
+    /// The end of each document. Empty documents are omitted.
     ends: Vec<usize>,
     left_out: u64,
     skipped: Skipped,

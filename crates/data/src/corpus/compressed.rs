@@ -142,7 +142,7 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, &bytes).unwrap();
             assert_eq!(read(&path).unwrap(), text, "{name}");
-            // Two streams one after another, as `cat` makes them.
+            // Two streams one after another, as `cat` creates them.
             std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
             assert_eq!(read(&path).unwrap(), text.repeat(2), "{name} twice");
             std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();

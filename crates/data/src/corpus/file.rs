@@ -15,11 +15,11 @@ use crate::error::DataError;
 /// Blocks checked by one task.
 const CHECKED: usize = 256;
 
-/// Bytes hashed before their pages are given back.
+/// Number of hashed bytes after which their pages are returned.
 const HASHED: usize = 16 << 20;
 
-/// Documents read before the pages of the file are released: the memory of a run does not grow with its corpus, and
-/// pages that are needed again come from the system's cache.
+/// Number of documents after which the pages of the file are released, so that the memory of a run does not grow with
+/// its corpus. The system's cache returns pages that are needed again.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
 /// The training documents of a model, or the held-out ones.
@@ -241,7 +241,7 @@ impl CorpusFile {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
@@ -267,8 +267,8 @@ impl CorpusFile {
             }
             self.decode(&mut bytes, visit)
         };
-        // Documents were checked when the corpus was opened. One that cannot be read is of a file that was changed, which
-        // `check_unchanged` says before the results count.
+        // Documents were checked when the corpus was opened. An unreadable document means that the file has changed,
+        // which `check_unchanged` reports before the results are used.
         let _: Option<()> = read();
         self.count_read(1);
     }

@@ -209,7 +209,7 @@ impl Corpus {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
@@ -218,7 +218,7 @@ impl Corpus {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);

@@ -22,7 +22,7 @@ pub enum Frequency {
 impl FromStr for Frequency {
     type Err = String;
 
-    /// A whole number is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
+    /// An integer is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));

@@ -77,7 +77,7 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// Refuses: this build leaves PNG out.
+/// Rejects the picture, because this build omits PNG.
 #[cfg(not(feature = "pictures"))]
 fn png(_: &[u8]) -> Result<Picture, String> {
     Err("this build does not include PNG; to add it: cargo build --release -p jensen-cli".into())

@@ -10,7 +10,7 @@ const PREAMBLE: usize = 128;
 const COMPRESSED: u32 = 15;
 const MATRIX: u32 = 14;
 
-/// Type, offset and size of a data element, and where the next one begins.
+/// Type, offset and size of a data element, and the offset of the next one.
 struct Tag {
     kind: u32,
     start: usize,

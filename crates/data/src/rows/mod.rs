@@ -242,7 +242,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// Panics if there is no such row, or `out` does not have its width.
+    /// Panics if the row does not exist, or `out` does not have its width.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);

@@ -81,7 +81,7 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// Numbers of a block of draws: few enough to stay in cache, enough to fill vectors.
+/// Number of draws in a block: few enough to remain in cache, enough to fill vectors.
 const BLOCK: usize = 1 << 21;
 
 /// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
@@ -170,7 +170,7 @@ fn points(plan: &Plan) -> Vec<u64> {
     points
 }
 
-/// Runs a plan; `stopped` is checked from time to time.
+/// Runs a plan. `stopped` is checked occasionally.
 pub(super) fn run(
     model: &RecordModel,
     plan: &Plan,
