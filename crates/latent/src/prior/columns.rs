@@ -233,12 +233,12 @@ impl Builder<'_, '_> {
     }
 }
 
-/// `the column a is`, `the columns a, b, … are`.
+/// The names of columns, at most five of them: `the column a`, `the columns a, b`.
 fn named(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
     match names.len() {
-        1 => format!("the column {} is", shown[0]),
-        n if n > shown.len() => format!("{n} columns ({}, …) are", shown.join(", ")),
-        _ => format!("the columns {} are", shown.join(", ")),
+        1 => format!("the column {}", shown[0]),
+        n if n > shown.len() => format!("{n} columns ({}, …)", shown.join(", ")),
+        _ => format!("the columns {}", shown.join(", ")),
     }
 }
