@@ -1,5 +1,5 @@
-//! A log density written by hand: logistic regression with a normal prior, with its gradient and
-//! Hessian-vector product, through the same `fit` as a Stan program.
+//! A handwritten log density: logistic regression with a normal prior, with its gradient and Hessian-vector product,
+//! through the same `fit` as a Stan program.
 //!
 //! `cargo run -p jensen --example log_density`
 
@@ -14,7 +14,7 @@ struct Logistic {
 
 const PRIOR_SD: f64 = 2.5;
 
-/// Draws that products are taken at: for each, the curvature weight of every record.
+/// Draws at which products are evaluated: for each, the curvature weight of every record.
 #[derive(Default)]
 struct Workspace {
     weights: Vec<f64>,

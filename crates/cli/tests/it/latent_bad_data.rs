@@ -2,7 +2,7 @@
 
 use crate::common::{Desk, jensen};
 
-/// Fits a table under a prior whose files are named by `@NAME`, and answers the exit code and all that was said.
+/// Fits a table with a prior whose files are named by `@NAME`, and returns the exit code and all messages.
 fn fit(desk: &Desk, likelihood: &str, prior: &str, table: &str, more: &[&str]) -> (i32, String) {
     let folder = desk.path(".").display().to_string();
     let prior = prior.replace('@', &format!("{folder}/"));

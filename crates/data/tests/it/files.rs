@@ -373,14 +373,14 @@ fn a_folder_is_held_by_one_run_at_a_time() {
     );
     drop(held);
     Claim::of(&path).unwrap();
-    // What is no folder is refused by who writes to it.
+    // The writer refuses a path that is not a folder.
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
     Claim::of(&file).unwrap();
     assert!(RunDir::create(&file, "fit").is_err());
 }
 
-/// No system moves a file of such a name: as where a disk fails in the middle of the work.
+/// No system moves a file with such a name: this imitates a disk failure in the middle of the work.
 #[test]
 fn a_fit_that_cannot_be_put_aside_is_where_it_was() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Stan JSON: what is accepted, what it becomes, and what is said about the rest.
+//! Stan JSON: accepted input, its values, and the errors for other input.
 
 use jensen_data::{DataError, DataSet, Elements, Value};
 

@@ -1,4 +1,4 @@
-//! R dumps: what is accepted, what it becomes, and what is said about the rest.
+//! R dumps: accepted input, its values, and the errors for other input.
 
 use jensen_data::{DataError, DataFile, DataSet, Value};
 
@@ -218,7 +218,7 @@ fn values_that_are_no_data_spoil_no_others() {
         }
         assert_eq!(data.refusal("y"), None);
     }
-    // What is not whole is no file.
+    // An incomplete file is an error.
     for text in [
         "{\"x\": [\"a\", }",
         "{\"x\": \"a\" \"y\": 1}",

@@ -82,7 +82,7 @@ impl Source for TestTable {
         Ok(Dense::from_fn(3, 3, |i, j| if i == j { 1.0 } else { off }))
     }
 
-    /// A path of four nodes: the differences of neighbours, and with something on the diagonal; one that is indefinite.
+    /// A path of four nodes: the differences of neighbours, also with an added diagonal, and an indefinite one.
     fn sparse(&self, file: &str) -> Result<Sparse, String> {
         let (more, off) = match file {
             "walk" => (0.0, -1.0),
@@ -129,7 +129,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
-    // A new row has an effect of its own: more variance, no more covariance.
+    // A new row has a separate effect: more variance, and the same covariance.
     let (query, extra) = made.query(&[2.0, 1.0, 0.5], &test_table, &[0]).unwrap();
     let Query::Cross {
         covariance,
@@ -171,12 +171,12 @@ fn parts_stand_side_by_side() {
         let (at, values) = w.col(j);
         *value = at.iter().position(|i| *i == 2).map_or(0.0, |k| values[k]);
     }
-    // Regions are numbered from 1, as no 0 occurs: row 2 lies in region 2; its town is the last level.
+    // Regions are numbered from 1, because 0 does not occur: row 2 is in region 2; its town is the last level.
     assert_eq!(
         row,
         [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     );
-    // A town that was not there adds its variance and reads no effect.
+    // A new town adds its variance and uses no effect.
     let new = TestTable::default()
         .with("x", &[1.0])
         .with("region", &[5.0])
@@ -290,7 +290,7 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
             assert!((sigma.get(i, j) - expected).abs() < 1e-12, "{i} {j}");
         }
     }
-    // A singular matrix is mended and the user reported; an indefinite one refused.
+    // Jensen repairs a singular matrix and warns the user, and refuses an indefinite one.
     let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
     let notes = assemble(&of("flat"), &test_table, &rows(4), Units::TABLE)
         .unwrap()
@@ -321,7 +321,7 @@ fn precisions_from_files_are_fields() {
         let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
         made.prior().structure(theta).unwrap().covariance
     };
-    // Where its rows add up to 0 the matrix is the random walk of that name.
+    // If its rows sum to 0, the matrix is the random walk of this name.
     let (mine, known) = (
         structure("precision(matrix=walk, on=node)", &[2.5]),
         structure("rw1(on=node)", &[2.5]),
@@ -381,7 +381,7 @@ fn hyperparameters_are_in_the_units_of_the_table() {
             .settings()
     };
     let own = settings("gp(rbf, on=a, lengthscale=3, variance=8) + iid(variance~pc(2, 0.05))");
-    // What is given is divided by the unit, which is what brings it back.
+    // A given value is divided by the unit, which the output multiplies again.
     let sd = (8.0f64 / 3.0).sqrt();
     assert!((own[0].value - 0.5).abs() < 1e-12 && (own[0].unit - 16.0).abs() < 1e-12);
     assert!((own[1].value - 3.0 / sd).abs() < 1e-12 && (own[1].unit - sd).abs() < 1e-12);
@@ -391,7 +391,7 @@ fn hyperparameters_are_in_the_units_of_the_table() {
     };
     assert!((rate + 0.05f64.ln() / 0.5).abs() < 1e-12 && power == 0.5);
     assert!(own[2].free && own[2].value == 1.0);
-    // Without a lengthscale several columns count their own standard deviations.
+    // Without a given lengthscale, each of several columns has its standard deviation as unit.
     let several = settings("gp(rbf)");
     assert!((several[1].value - 2f64.sqrt()).abs() < 1e-12 && several[1].unit == 1.0);
     for (text, reported) in [

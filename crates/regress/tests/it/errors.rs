@@ -47,7 +47,7 @@ fn error(family: &str, formulas: &[&str], priors: &[&str]) -> String {
     }
 }
 
-/// What is wrong, the underlined part, and a piece of the way out.
+/// The error, the underlined part, and a piece of the way out.
 #[track_caller]
 fn refused(family: &str, formula: &str, message: &str, place: &str, way: &str) {
     let told = error(family, &[formula], &[]);

@@ -1,5 +1,5 @@
-//! What cannot be lowered is said in one line that names the construct and where it stands; draws that a program
-//! rejects are NaN; loops cost what their iterations cost.
+//! For a construct that cannot be lowered, one line names the construct and its location; draws that a program rejects
+//! are NaN; the cost of loops is the cost of their iterations.
 
 use crate::support::bind;
 use jensen_graph::evaluate;

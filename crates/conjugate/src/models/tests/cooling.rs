@@ -27,8 +27,8 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
 }
 
 /// Cooled fits of a model, compared with plain ones from the same start. Batch fits are never worse. Minibatch fits,
-/// whose noise alone moves between optima, are worse than the worse of the plain ones by at most `slack`. No components
-/// are equal.
+/// whose noise alone moves them between optima, are worse than the worse of the plain ones by at most `slack`. No
+/// components are equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,

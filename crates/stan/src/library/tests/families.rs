@@ -7,7 +7,7 @@ use crate::program::BuiltinId;
 use crate::value::Value;
 use jensen_math::special::gauss;
 
-/// ∫ f over (low, high), either possibly infinite, by panels in a variable that stretches both ends.
+/// ∫ f over (low, high), with possibly infinite limits, by panels in a variable that stretches both ends.
 fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let g = |t: f64| match (low.is_finite(), high.is_finite()) {
         (true, true) => {
@@ -182,7 +182,7 @@ fn rows_have_signatures() {
     }
 }
 
-/// Broadcasting: containers element by element, scalars with all; sizes and domains are checked.
+/// Broadcasting: containers element by element, scalars with every element; the test also checks sizes and domains.
 #[test]
 fn vectorisation() {
     let family = univariate().find(|f| f.name == "normal").expect("normal");

@@ -16,7 +16,7 @@ fn rng(seed: u64) -> Draws {
     Draws::new(seed, RandomUse::GeneratedQuantities, 0)
 }
 
-/// Whether the mean of `x` is `expected`, judged by the sample's own spread.
+/// Whether the mean of `x` is `expected`, within the sample's standard error.
 fn check_mean(what: &str, x: &[f64], expected: f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;

@@ -38,7 +38,7 @@ fn incomplete_functions() {
         close(log_p.exp(), gamma_p(a, x), 1e-13);
         close(log_q.exp(), gamma_q(a, x), 1e-13);
     }
-    // Far in the tail, where the probability itself underflows.
+    // Far in the tail, the probability itself underflows.
     close(ln_gamma_pq(1.0, 900.0).1, -900.0, 1e-14);
     for (a, b, x) in [
         (0.3, 0.8, 0.2),

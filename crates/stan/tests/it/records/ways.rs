@@ -1,4 +1,4 @@
-//! One model written in every way that comes apart, and programs whose records interact.
+//! One model in every form that separates, and programs whose records interact.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn program(functions: &str, model: &str) -> String {
     )
 }
 
-/// One program for each way of writing a likelihood.
+/// One program for each form of a likelihood.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a rule list: programs")]
 fn every_way_of_writing_comes_apart() {
@@ -252,7 +252,7 @@ fn every_way_of_writing_comes_apart() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whatever takes records together in another way is refused, where it stands.
+/// Jensen refuses all other interactions of records, and names their location.
 #[test]
 fn records_that_interact_are_refused() {
     let programs = [
