@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Number of coordinates beyond which the limit on gradients falls.
 const SCALED: u64 = 100;
 
-/// Number of elementary operations that the budget of gradients allows if that is larger, and its largest ratio to the
-/// budget.
+/// Number of elementary operations of a refinement, if it allows more gradients than the budget, and the largest ratio
+/// to that budget.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 

@@ -7,7 +7,7 @@ use jensen::blackbox::FitError;
 pub use jensen::data::text::harmless;
 use jensen::run::Status;
 
-/// How the command ends.
+/// The end of the command, for its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The command finished, and the result can be trusted.
@@ -32,7 +32,7 @@ pub struct Failure {
     message: String,
 }
 
-/// How a command ended.
+/// The end of a command, or its failure.
 pub type CommandResult = Result<Exit, Failure>;
 
 impl Failure {

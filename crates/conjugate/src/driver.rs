@@ -101,7 +101,7 @@ pub struct FitState<G, T> {
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling was started.
     plain: bool,
-    /// How often equal parts were restarted.
+    /// The number of restarts of equal parts.
     parted: u64,
     /// The iteration that step sizes count from.
     counted: u64,

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 /// Both runs of an engine.
 pub struct Ends<E: Engine>(pub Driver<E>);
 
-/// Where they stand.
+/// The states of both ends.
 #[derive(Clone, Debug)]
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,

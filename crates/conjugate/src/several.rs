@@ -27,7 +27,7 @@ pub struct Candidate<'a, M> {
     pub credit: f64,
 }
 
-/// How a candidate ended.
+/// The result of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// Its bound at T = 1 in nats, if it has one.

@@ -94,7 +94,7 @@ impl Mapped {
     /// Maps a file.
     ///
     /// # Errors
-    /// It cannot be mapped.
+    /// The file cannot be mapped.
     pub fn of(file: File, path: &Path) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         let stamp = stamp(&file.metadata().map_err(failed)?);

@@ -29,7 +29,7 @@ pub enum Header {
     /// The first row is a header if none of its cells is a number or missing.
     #[default]
     Auto,
-    /// It does.
+    /// The first row is a header.
     Yes,
     /// There is no header. Columns are called `V1`, `V2`, ….
     No,

@@ -281,7 +281,7 @@ impl Model {
 enum Pilot {
     /// The mean on the program's coordinates, and the standard deviations on the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
-    /// It cannot be had.
+    /// The fit found no mean.
     Nothing,
     /// The user interrupted the fit, or its time is up. Its state is not reproducible.
     Stopped,

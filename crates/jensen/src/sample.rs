@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::{Error, Problem, summaries};
 
-/// Draws to choose one from when resampling.
+/// Number of weighted draws per resampled draw.
 const POOL: usize = 10;
 
 /// Smallest pool of a resampling.

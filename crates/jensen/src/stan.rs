@@ -180,7 +180,7 @@ impl Model {
         self.series.as_ref()
     }
 
-    /// How the density is executed.
+    /// Options for the execution of the density.
     pub(crate) fn execution(&self) -> Execution {
         self.execution
     }

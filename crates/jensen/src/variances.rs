@@ -19,7 +19,7 @@ pub struct VariancePoint {
 pub struct EstimatorVariance {
     /// The estimator's name.
     pub name: String,
-    /// All of it.
+    /// The total variance.
     pub total: (f64, f64),
     /// The variance with the draws integrated out.
     pub subsampling: (f64, f64),

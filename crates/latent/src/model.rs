@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 
-/// What was observed.
+/// The observed values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     /// y, one per observation. For a multinomial response it is the number of the category.

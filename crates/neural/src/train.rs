@@ -141,7 +141,7 @@ pub struct TrainState {
     last: Option<f64>,
 }
 
-/// What training made.
+/// The result of training.
 #[derive(Clone, Debug)]
 pub struct Trained {
     /// Point estimates or posterior means. With patience they are the best by the validation bound, otherwise the

@@ -32,7 +32,7 @@ pub struct Setup<'a> {
     pub out: PathBuf,
     /// A corpus from the user, for parts that accept one.
     pub corpus: Option<PathBuf>,
-    /// How much is run.
+    /// The scale of the run.
     pub scale: Scale,
     /// Parts to run; all by default.
     pub only: Vec<String>,
@@ -85,7 +85,7 @@ impl<'a> Context<'a> {
         self.setup.corpus.clone()
     }
 
-    /// How much is run.
+    /// The scale of the run.
     pub fn scale(&self) -> Scale {
         self.setup.scale
     }

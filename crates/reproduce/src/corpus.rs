@@ -20,7 +20,7 @@ pub struct Entry {
 /// Every program, in the order of the names, including the posteriors in `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
-/// How the names of Stan's solvers begin.
+/// Beginnings of the names of Stan's solvers.
 const SOLVERS: [&str; 6] = [
     "ode_",
     "dae",

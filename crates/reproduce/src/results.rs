@@ -11,7 +11,7 @@ const RESAMPLED: Purpose = Purpose::new("bootstrap of quantiles");
 /// Number of bootstrap samples, whose spread then has an error of 3 %.
 const RESAMPLES: usize = 1000;
 
-/// How much is run.
+/// The scale of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -34,7 +34,7 @@ impl Scale {
 /// One measured figure. Absent and non-finite numbers are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultRow {
-    /// What was measured. Unique within an experiment and scale.
+    /// The measured quantity. Unique within an experiment and scale.
     pub what: String,
     /// The number of the paper, if it prints one.
     pub paper: Option<f64>,

@@ -47,7 +47,7 @@ pub struct RngPosition {
 pub struct Checkpoint {
     /// Version of the crate that wrote it.
     pub version: String,
-    /// What was run.
+    /// The identity of the run.
     pub identity: Identity,
     /// Number of finished iterations.
     pub iteration: u64,

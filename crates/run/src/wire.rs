@@ -23,7 +23,7 @@ pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     write(&mut Writer { memory, written: 0 });
 }
 
-/// What `write` makes.
+/// The bytes that `write` produces.
 pub fn bytes(write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = vec![0; size(&write)];
     fill(&mut out, write);

@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet
 
 use crate::source::{SourceFile, Span};
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The program runs, but the author may have intended something else.

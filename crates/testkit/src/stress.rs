@@ -4,7 +4,7 @@ use std::fmt;
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// How hard to test.
+/// The extent of the test.
 #[derive(Clone, Copy, Debug)]
 pub struct StressSettings {
     /// Number of random points.

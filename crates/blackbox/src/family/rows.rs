@@ -26,7 +26,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The lanes from `first` on, copied to `room` and padded with zeros if there is less than a block.
+    /// The lanes from `first` on, copied to `room` and padded with zeros if fewer than a block remain.
     pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {

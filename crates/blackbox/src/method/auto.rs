@@ -15,7 +15,7 @@ use crate::trust::TrustSettings;
 /// Settings of [`Method::Auto`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AutoSettings {
-    /// Of TrustVI.
+    /// The settings of TrustVI.
     pub trust: TrustSettings,
     /// Newton's method on fixed draws.
     pub saa: SaaSettings,

@@ -158,7 +158,7 @@ impl<'a> LdaEngine<'a> {
 
 /// Smallest value of learned Dirichlet parameters.
 const LEAST: f64 = 1e-5;
-/// How often a pass η is learned.
+/// The number of updates of η per pass.
 const ETA_A_PASS: u64 = 5;
 
 /// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).

@@ -370,7 +370,7 @@ fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
         let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut silent);
         fit(&job, &mut control).unwrap().output.unwrap()
     };
-    // How many of the twenty have a topic whose ten likeliest words are theirs.
+    // The number of blocks of twenty words with a topic whose ten likeliest words are all in the block.
     let found = |topics: &Topics| {
         let mut whose = [false; 20];
         for k in 0..20 {
@@ -952,7 +952,7 @@ fn one_word_is_enough_for_a_local_step() {
     assert!(found.converged && found.topic_energy.is_finite() && found.bound.is_finite());
     let total = solver.weights[0] * 0.5 * solver.t.iter().sum::<f32>();
     assert!((total - 1.0).abs() < 1e-4);
-    // The same with a temperature of its own.
+    // The same with a separate temperature.
     let mut base = [0.0; WIDTH];
     gamma_ratios(spec.simd, 0.002, &mut base);
     let grid = LocalTempering::default().grid();

@@ -96,7 +96,7 @@ pub struct Workshop<'a> {
     pub out: &'a Path,
 }
 
-/// How files of inputs are called while the corpus is built.
+/// The paths of the corpora of input files during a build.
 fn part_path(out: &Path, input: usize) -> PathBuf {
     out.join(format!("{input:06}.part.tmp"))
 }

@@ -318,7 +318,7 @@ impl Choice {
     }
 }
 
-/// How to find a word in the vocabulary.
+/// The terms of words, by their text or their old number.
 struct Counted {
     /// Term of a word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
@@ -353,7 +353,7 @@ impl Counted {
     }
 }
 
-/// How often words occur.
+/// Frequencies of words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tally {

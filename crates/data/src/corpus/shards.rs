@@ -156,7 +156,7 @@ impl Corpus {
     /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
-    /// It was.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }

@@ -113,7 +113,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// All of them.
+    /// The number of all documents.
     pub fn total(&self) -> u64 {
         self.empty + self.not_utf8 + self.without_text
     }

@@ -229,7 +229,7 @@ impl Rows {
     /// Rejects results of a file that was changed in the meantime.
     ///
     /// # Errors
-    /// It was.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.storage.check_unchanged()
     }

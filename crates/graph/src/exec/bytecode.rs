@@ -253,7 +253,7 @@ struct Writer<'a> {
     /// Registers in total, and the free ones.
     registers: u32,
     free: Vec<u32>,
-    /// Where values stand.
+    /// The address of each value.
     position: HashMap<NodeId, RowAddress>,
     /// Number of later instructions that read a value.
     reads: Vec<u32>,

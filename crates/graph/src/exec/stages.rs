@@ -39,7 +39,7 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// How often the kernel's operations and the sinks `inside` read each operation.
+    /// The number of times that the kernel's operations and the sinks `inside` read each operation.
     pub(crate) fn reads(
         &self,
         graph: &Graph,

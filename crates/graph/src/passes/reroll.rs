@@ -36,7 +36,7 @@ enum Class {
     Constant,
     /// Elements of a vector node.
     Element(NodeId),
-    /// This node only.
+    /// The node has no equal.
     Unique(NodeId),
     /// A member of a pack, or elements of members.
     Pack(u32),

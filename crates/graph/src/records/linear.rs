@@ -469,7 +469,7 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// How many standard deviations the trapezoidal rule reaches.
+/// The range of the trapezoidal rule in standard deviations.
 const REACH: f64 = 6.5;
 
 /// The largest number of its steps within one standard deviation.

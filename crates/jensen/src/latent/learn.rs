@@ -10,7 +10,7 @@ use super::TableModel;
 use super::plain::{Comparison, compare};
 use crate::Error;
 
-/// How hyperparameters are treated.
+/// Options for the treatment of hyperparameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
     /// The settings of every fit.

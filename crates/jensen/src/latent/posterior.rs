@@ -47,7 +47,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Of a fit.
+    /// The selection of a fit.
     ///
     /// # Errors
     /// Errors of [`jensen_latent::read`].

@@ -202,7 +202,7 @@ impl TableModel {
         &self.observed
     }
 
-    /// How responses and columns are measured inside.
+    /// The units of responses and columns during the fit.
     pub(super) fn measure(&self) -> &Measure {
         &self.measure
     }

@@ -461,7 +461,7 @@ pub fn explain_chains(
 /// sequence after the other.
 ///
 /// # Errors
-/// As there.
+/// The errors of that function.
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

@@ -31,7 +31,7 @@ impl Sizes {
         Self { least: k, most: k }
     }
 
-    /// All of them, in ascending order.
+    /// All seeds in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }

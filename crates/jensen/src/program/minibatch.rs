@@ -18,7 +18,7 @@ const BLOCK_BATCH: u64 = 1000;
 /// Default weight of SMISO's newest step.
 const ALPHA: f64 = 0.9;
 
-/// Pairs of a batch and a draw behind each traced variance.
+/// Pairs of a batch and a draw for each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
 /// A fit without minibatches and their settings.

@@ -70,7 +70,7 @@ pub struct Program {
 enum Lowered {
     /// The density of all data at once.
     Whole(Box<Model>),
-    /// Of exchangeable records.
+    /// A density of exchangeable records.
     Records(Box<RecordModel>),
     /// For exchangeable records with data in blocks.
     Blocks(Box<BlockModel>),

@@ -31,7 +31,7 @@ pub struct VaeModel {
     pub architecture: Architecture,
     /// Extents of a record, the last index fastest: height and width of an image.
     pub extents: Vec<usize>,
-    /// Units of the values of a record, which the networks see.
+    /// Units of the values of a record in the networks.
     pub units: Units,
     /// Weights: point estimates, or means of their posterior. The encoder's weights come first, then the decoder's.
     pub tensors: Vec<Tensor>,

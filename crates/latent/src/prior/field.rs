@@ -27,7 +27,7 @@ use crate::{
     Structure,
 };
 
-/// How coefficients and the determinant depend on θ.
+/// The dependence of the coefficients and of the determinant on θ.
 #[derive(Clone, Debug)]
 enum FieldKind {
     /// One structure matrix of this rank times τ, and the kind of random walk if it is one.

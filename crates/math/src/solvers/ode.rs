@@ -22,7 +22,7 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::vmath::slices;
 
-/// How steps are made.
+/// The method of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Dormand and Prince, order 5 with an error estimate of order 4; order 8 for relative tolerances below 1e-5.
@@ -41,7 +41,7 @@ pub enum Method {
 /// An initial value problem with output times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ode {
-    /// How steps are made.
+    /// The method of a step.
     pub method: Method,
     /// Number of states.
     pub states: usize,

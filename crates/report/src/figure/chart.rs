@@ -225,7 +225,7 @@ pub(crate) fn ticks_below(
     }
 }
 
-/// How the points of a series are drawn.
+/// The form of the points of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Line,

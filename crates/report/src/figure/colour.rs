@@ -21,7 +21,7 @@ pub(crate) enum Tint {
     Good,
     /// Usable with care.
     Fair,
-    /// Not to be used.
+    /// Not usable.
     Poor,
     /// A fixed colour.
     Own([u8; 3]),

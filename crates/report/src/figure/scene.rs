@@ -33,7 +33,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub colour: Colour,

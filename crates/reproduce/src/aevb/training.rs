@@ -49,7 +49,7 @@ impl Method {
 pub struct Job<'a> {
     /// Name, unique within the experiment.
     pub key: String,
-    /// How it is trained.
+    /// The method of training.
     pub method: Method,
     /// The networks.
     pub architecture: Architecture,

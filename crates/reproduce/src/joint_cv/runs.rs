@@ -29,7 +29,7 @@ impl From<RecordError> for Failure {
     }
 }
 
-/// How parameters are moved.
+/// The method of updating parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
     /// An estimator under SGD or Adam.
@@ -58,7 +58,7 @@ pub(super) struct Plan {
     /// Spread of the start.
     pub(super) spread: f64,
     pub(super) iterations: u64,
-    /// How many times the bound is estimated.
+    /// The number of estimates of the bound.
     pub(super) points: u64,
     /// Draws of an estimate.
     pub(super) draws: usize,

@@ -107,7 +107,7 @@ pub(super) fn milliseconds(
     })
 }
 
-/// How often a gradient from all records is timed again.
+/// The number of timings of a gradient from all records.
 const REPEATS: u32 = 3;
 
 /// Milliseconds of a gradient from all records.

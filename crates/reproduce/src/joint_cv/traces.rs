@@ -72,7 +72,7 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
 /// methods are more precise than bounds.
 const DRAWS: [usize; 2] = [4, 8];
 
-/// How many times a bound is computed along a run.
+/// The number of bounds along a run.
 const POINTS: [u64; 2] = [10, 24];
 
 /// The same for a cheap bound.

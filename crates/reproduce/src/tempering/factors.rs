@@ -152,7 +152,7 @@ fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (truth, data)
 }
 
-/// How many of the true images some factor equals: root mean square difference below 0.1.
+/// The number of true images that some factor equals: root mean square difference below 0.1.
 fn found(truth: &[f64], factors: &[f64]) -> usize {
     truth
         .chunks_exact(16)

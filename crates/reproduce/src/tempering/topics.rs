@@ -295,7 +295,7 @@ fn rows(
     Ok(())
 }
 
-/// How figures name the bounds of the tempered model at the two ends.
+/// The names in figures of the bounds of the tempered model at the two ends.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,

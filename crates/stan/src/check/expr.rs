@@ -181,7 +181,7 @@ impl Checker {
         }
     }
 
-    /// All of them, so that each reports its own errors.
+    /// Checks all expressions, and reports the errors of each.
     pub(super) fn exprs(&mut self, exprs: &[ast::Expr]) -> Checking<Vec<Expr>> {
         let checked: Vec<_> = exprs.iter().map(|e| self.expr(e)).collect();
         checked.into_iter().collect()

@@ -118,7 +118,7 @@ pub struct Univariate {
 /// A log density with the same name and more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
-    /// Of known values.
+    /// The log density for known values.
     pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     /// Over the graph.
     pub lowered: WholeFormula,

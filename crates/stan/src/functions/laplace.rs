@@ -30,7 +30,7 @@ pub enum Likelihood {
 /// A function of the approximation.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
-    /// Whose density.
+    /// Its likelihood.
     pub likelihood: Likelihood,
     /// Settings stand last.
     tuned: bool,

@@ -531,7 +531,7 @@ impl BoundModel {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of that function.
     pub fn unconstrain_some(
         &self,
         lookup: &Unconstrained<'_>,

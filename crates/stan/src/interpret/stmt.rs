@@ -37,7 +37,7 @@ impl Write for Short {
     }
 }
 
-/// How a statement ended.
+/// The flow of control after a statement.
 enum Flow {
     Next,
     Break,

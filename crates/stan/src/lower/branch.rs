@@ -24,7 +24,7 @@ struct Side<'g, T> {
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// How deep a sum is searched for the value it started from.
+/// Largest depth of the search in a sum for its initial value.
 const ADDENDS: u32 = 64;
 
 /// d if `x` was computed as `old` + d.

@@ -17,7 +17,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 use crate::value::index::Idx;
 
-/// How a library function is lowered.
+/// The rule that lowers a library function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolved {
     /// As a function.
@@ -130,7 +130,7 @@ impl Lower<'_, '_> {
         self.built(id, args, levels, drop, span)
     }
 
-    /// How a library function is lowered.
+    /// The rule that lowers a library function.
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {

@@ -95,7 +95,7 @@ pub struct Lowered {
 pub struct LowerError {
     /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
     pub kind: ErrorKind,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
     /// One line.
     pub message: String,

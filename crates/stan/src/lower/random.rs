@@ -41,7 +41,7 @@ pub struct Numbers {
     pub input: usize,
     /// The first number.
     pub first: usize,
-    /// Their number.
+    /// The number of elements.
     pub len: usize,
 }
 
@@ -54,7 +54,7 @@ pub enum Argument {
     Computed {
         /// The first of its numbers, in storage order.
         first: usize,
-        /// What they are.
+        /// The type of the values.
         ty: Sized,
     },
 }
@@ -62,9 +62,9 @@ pub enum Argument {
 /// A call for standard numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
-    /// Where it stands.
+    /// Its location in the source.
     pub address: Address,
-    /// Of which distribution.
+    /// The distribution of the numbers.
     pub of: Standard,
     /// The destination of the numbers.
     pub to: Numbers,
@@ -73,7 +73,7 @@ pub struct StandardCall {
 /// A call of a library function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
-    /// Where it stands.
+    /// Its location in the source.
     pub address: Address,
     /// The function.
     pub function: BuiltinId,

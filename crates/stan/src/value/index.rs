@@ -38,7 +38,7 @@ pub enum IndexError {
     Shape {
         /// The kind of the part.
         expected: String,
-        /// What was assigned.
+        /// The kind of the assigned value.
         found: String,
     },
     /// More indices than dimensions, which the checker excludes.

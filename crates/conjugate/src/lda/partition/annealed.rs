@@ -231,7 +231,7 @@ impl Gamma {
 struct Tables {
     topic: Gamma,
     word: Gamma,
-    /// Of Vη.
+    /// The gamma function for Vη.
     total: Gamma,
     /// Σ_d log Γ(Kα)/Γ(Kα + sN).
     documents: f64,

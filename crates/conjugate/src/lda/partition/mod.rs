@@ -29,9 +29,9 @@
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts of documents under the weights e^λ, where the sum concentrates. The bound misses only the
-//! spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`] maximises it
-//! over patterns of m topics in use with one count and the others with another.
+//! The best n̂ are the counts of documents under the weights e^λ, around which the sum concentrates. The bound misses
+//! only the spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`]
+//! maximises it over patterns of m topics in use with one count and the others with another.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -89,7 +89,7 @@ pub(super) struct Turning<'g> {
     stand_ins: BTreeMap<NodeId, VarId>,
     /// Effects of the iterations on surrounding containers.
     log: Vec<Logged>,
-    /// Their values before.
+    /// Their previous values.
     befores: BTreeMap<VarId, Sym>,
     /// The current elements of slices.
     slices: ragged::Slices,

@@ -38,7 +38,7 @@ pub(super) struct Part {
 /// The effects of one level of iterations on a container.
 pub(super) struct Logged {
     var: VarId,
-    /// Of which iterations.
+    /// The level of the iterations.
     level: u32,
     positions: Positions,
     did: Did,

@@ -598,7 +598,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records: itself over the records unless it belongs to one record.
+    /// A part of a variable over the records. It has a value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
