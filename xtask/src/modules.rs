@@ -334,7 +334,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "natural",
     "method",
     "settings",
-    // What joins them.
+    // Modules that combine the ones above.
     "driver",
     "fit",
     "refining",

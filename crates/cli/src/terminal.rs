@@ -76,12 +76,12 @@ pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<()
     Ok(())
 }
 
-/// What is said.
+/// The verbosity of a command.
 #[derive(Clone, Copy)]
 pub struct Say {
     /// Prints only `fit.json` to standard output.
     pub json: bool,
-    /// Nothing.
+    /// Prints nothing.
     pub quiet: bool,
 }
 

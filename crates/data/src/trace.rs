@@ -94,7 +94,7 @@ impl TraceWriter {
         self.file
             .flush()
             .and_then(|()| match self.file.get_ref().sync_data() {
-                // Pipes and devices cannot be synchronised, and their data count as written.
+                // Pipes and devices cannot be synchronised, and their data are treated as written.
                 Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => Ok(()),
                 other => other,
             })

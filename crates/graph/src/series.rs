@@ -171,7 +171,7 @@ struct Search {
 }
 
 impl Search {
-    /// The first node of each shock that is affine in it and more than a step on the way to the next such node.
+    /// For each shock, the first node that is affine in it and more than one step before the next such node.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();

@@ -247,7 +247,7 @@ pub(crate) fn report<P: Problem>(
         }
     };
     if haste.is_hurried() {
-        // The time may have been up only when they were made: they are to be written, too.
+        // The time limit may have passed during their computation, and they are still written.
         let kept = most(problem, HURRIED_NUMBERS).max(1);
         reported.sample.table = reported.sample.table.first(kept);
         let made = reported.sample.table.len() + reported.sample.rejected;

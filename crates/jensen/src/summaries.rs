@@ -245,7 +245,7 @@ fn each(
     made
 }
 
-/// The summary of one quantity under normalised weights, with its plain summary beside it.
+/// The summary of one quantity under normalised weights, with its unweighted summary.
 fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
     if plain.mean.is_nan() {
         return plain;

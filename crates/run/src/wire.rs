@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// So many numbers.
+    /// A fixed number of reals.
     ///
     /// # Errors
     /// The bytes do not contain such an array.

@@ -158,7 +158,8 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It decides nothing.
+/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It does not affect
+/// results.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 

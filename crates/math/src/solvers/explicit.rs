@@ -612,7 +612,7 @@ impl Scheme for Explicit<'_> {
         let lanes = front.lanes;
         let pair = self.pair;
         let weights_of_end = pair.weights();
-        // Stages that count in the result.
+        // Stages that enter the result.
         let count = weights_of_end.len();
         let size = adjoint.len();
         if front.stages.is_empty() {

@@ -178,7 +178,7 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
 pub struct Part {
     /// The suffix of its variables.
     g: String,
-    /// The printed names of its effects beside those of other parameters.
+    /// The printed names of its effects among those of other parameters.
     labels: Vec<String>,
     /// The unit of its effects.
     size: Option<String>,

@@ -52,7 +52,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
-        // Whose iterations are the dear ones: the step sizes around the best.
+        // Step sizes around the best, for the methods with expensive iterations.
         (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..7],
         (
             Method::Estimator(

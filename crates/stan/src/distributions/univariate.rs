@@ -61,13 +61,13 @@ impl Tails {
         }
     }
 
-    /// Everything lies above.
+    /// All outcomes are above.
     pub const NOTHING: Tails = Tails {
         lower: f64::NEG_INFINITY,
         upper: 0.0,
     };
 
-    /// Everything lies below.
+    /// All outcomes are below.
     pub const ALL: Tails = Tails {
         lower: 0.0,
         upper: f64::NEG_INFINITY,

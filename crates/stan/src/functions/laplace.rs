@@ -32,7 +32,7 @@ pub enum Likelihood {
 pub struct LaplaceForm {
     /// Its likelihood.
     pub likelihood: Likelihood,
-    /// Settings stand last.
+    /// Whether the last arguments are settings.
     tuned: bool,
     /// θ is drawn: `laplace_latent_…`.
     pub draws: bool,

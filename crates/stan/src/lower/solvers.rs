@@ -463,7 +463,7 @@ struct QuadratureNode<'h> {
     x: E<'h>,
     /// Its signed distance to the nearer limit; NaN if one is infinite.
     distance: E<'h>,
-    /// What it counts.
+    /// The weight of the integrand at this node.
     counts: E<'h>,
     /// Nonzero where the node is between the limits, and is not rounded onto one.
     within: E<'h>,

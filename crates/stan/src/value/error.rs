@@ -131,7 +131,7 @@ pub type FnResult<T> = Result<T, FnError>;
 /// A function that is called occasionally during an evaluation and returns the reason to end it, if any.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
-/// Starts a piece of work on a thread of its own.
+/// Starts a piece of work on a separate thread.
 type Start = fn(Box<dyn FnOnce() + Send>);
 
 /// Period between two checks of work on another thread.
