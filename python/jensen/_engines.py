@@ -193,7 +193,7 @@ def _has_room(size: int) -> bool:
     try:
         about = os.statvfs("/dev/shm")
     except (AttributeError, OSError):
-        # It has no place of its own.
+        # This system has no separate file system for shared memory.
         return True
     return bool(about.f_bavail * about.f_frsize > 2 * size)
 

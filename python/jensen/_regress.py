@@ -94,7 +94,7 @@ def regress_predict(
     predictions. The effect of a new level of a group is drawn from the distribution of all groups.
 
     Raises:
-        ValueError: A column is missing, or has values that the fit does not know.
+        ValueError: A column is missing, or has values that did not occur in the fit.
     """
     columns, path = _columns(data)
     rows, variables, draws = _jensen.regress_predict(os.fspath(folder), columns, path, seed, threads)
@@ -120,7 +120,7 @@ def regress_effects(
     ``estimate``, ``sd``, ``q05`` and ``q95`` describe the posterior. Rows keep their groups.
 
     Raises:
-        ValueError: A column is missing, or has values that the fit does not know.
+        ValueError: A column is missing, or has values that did not occur in the fit.
     """
     columns, path = _columns(data)
     found = _jensen.regress_effects(os.fspath(folder), columns, path, threads)

@@ -191,7 +191,7 @@ Piece = tuple[int, str, int, int, int]
 
 
 class _TopicsStep:
-    """What workers are asked in a step, and what they answer: in memory that they see where the engine has such, which stays
+    """The requests of a step to workers and their answers. If the engine has shared memory, both are in memory that is kept
     from step to step.
     """
 
@@ -380,7 +380,7 @@ def fit_mixture(
 
 
 def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Absolute paths, as workers have working folders of their own: files in their order, those of a folder in that of their names."""
+    """Absolute paths, because workers have other working folders: files in the given order, files of a folder by name."""
     given = [files] if isinstance(files, (str, os.PathLike)) else files
     found: list[str] = []
     for path in given:
