@@ -124,7 +124,7 @@ pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     let after = peer(args)?;
     let rate = |work: f64, seconds: f64| work / seconds * 1e-9;
     println!(
-        "least: {:.3} s and {:.3} processor seconds a pass of {} records",
+        "least: {:.3} s and {:.3} processor seconds per pass of {} records",
         pass.wall,
         pass.processor,
         data.len()
@@ -141,7 +141,7 @@ pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     if let (Some(before), Some(after)) = (before, after) {
         let peer = before.least(after);
         println!(
-            "JAX: {:.3} s and {:.3} processor seconds a pass; JAX / Jensen {:.2}, processor {:.2}",
+            "JAX: {:.3} s and {:.3} processor seconds per pass; JAX / Jensen {:.2}, processor {:.2}",
             peer.wall,
             peer.processor,
             peer.wall / pass.wall,

@@ -124,7 +124,7 @@ fn table(summary: &LatentSummary) -> String {
     if let Some(plain) = &summary.plain {
         let (own, other) = (plain.own, plain.plain);
         let value = format!(
-            "{own:.4} nats a row from the others; {}: {other:.4}",
+            "{own:.4} nats per row from the others; {}: {other:.4}",
             plain.model
         );
         line("predicts", value);

@@ -196,7 +196,7 @@ impl LdaSettings {
             positive("the population", population)?;
         }
         if !(self.evaluations_per_pass.is_finite() && self.evaluations_per_pass >= 0.0) {
-            return Err("the number of evaluations a pass must not be negative".to_owned());
+            return Err("the number of evaluations per pass must not be negative".to_owned());
         }
         self.check_together()?;
         self.temper.check()

@@ -195,7 +195,7 @@ fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
         Fact::new("Evidence", format!("{evidence:.2}"), note)
     }));
     facts.extend(summary.plain.as_ref().map(|plain| {
-        let note = format!("nats a row; {}: {:.4}", plain.model, plain.plain);
+        let note = format!("nats per row; {}: {:.4}", plain.model, plain.plain);
         Fact::new("Left out", format!("{:.4}", plain.own), note)
     }));
     facts.push(Fact::new(

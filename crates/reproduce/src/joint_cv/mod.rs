@@ -137,7 +137,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "table3-mnist",
-            about: "milliseconds an iteration on MNIST",
+            about: "milliseconds per iteration on MNIST",
             from: Scale::Quick,
             run: times::mnist,
         },

@@ -75,7 +75,7 @@ pub(super) fn milliseconds(
     model: &RecordModel,
 ) -> Result<BTreeMap<String, f64>, Failure> {
     context.keep(&format!("times-{}", task.name), |context| {
-        context.say(format!("milliseconds an iteration of {}", task.name));
+        context.say(format!("milliseconds per iteration of {}", task.name));
         let rounds = context.pick(2, 6);
         let scale = context.scale();
         with_density!(model, density => {
