@@ -8,11 +8,12 @@ use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
-const PLACES: [(&str, &str); 19] = [
+const PLACES: [(&str, &str); 20] = [
     // It uses no fused operations, so all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
     ("crates/blackbox/src/family/globals.rs", SAME_BITS),
+    ("crates/blackbox/src/family/conditional/skew.rs", SAME_BITS),
     ("crates/blackbox/src/refine/steps.rs", SAME_BITS),
     ("crates/blackbox/src/refine/tails.rs", SAME_BITS),
     // Settings of a library, which the command sets by its flag.

@@ -28,7 +28,7 @@
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
 //! | `times` | `times` | which tests are the slowest, and that none takes long without a reason |
 //! | `dependencies` | `toolchains` | licences, advisories and sources of dependencies, by cargo-deny where it is installed |
-//! | `fuzz`, `guided`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
+//! | `fuzz`, `guided`, `kill`, `damage`, `limits`, `calls`, `stops` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
 mod arrows;
@@ -96,12 +96,13 @@ const CHECKS: [Check; 21] = [
 /// A check with flags or files, by its name, and its findings.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
-const ATTACKS: [Attack; 7] = [
+const ATTACKS: [Attack; 8] = [
     ("fuzz", attack::fuzz),
     ("guided", attack::guided),
     ("kill", attack::kill),
     ("damage", attack::damage),
     ("limits", attack::limits),
+    ("calls", attack::calls),
     ("stops", attack::stops),
     ("times", times::check),
 ];

@@ -41,6 +41,8 @@ pub(crate) struct LocalMode {
     pub factor: Vec<f64>,
     /// Log of the integral of the density over the local parameters, by Laplace's method or by quadrature.
     pub log_mass: f64,
+    /// The skewness of each local parameter, if quadrature gave it.
+    pub skewness: Vec<f64>,
 }
 
 /// A running search.
@@ -125,6 +127,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
                     - half_log_det(self.family, &climb.factor),
                 at: climb.at,
                 factor: climb.factor,
+                skewness: Vec::new(),
             })
         };
         climbs.into_iter().map(end).collect()
@@ -142,6 +145,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         for (globals, modes) in globals.chunks(together).zip(modes.chunks_mut(together)) {
             let (grad, lanes) = self.at_nodes(globals, modes);
             for (l, mode) in modes.iter_mut().enumerate() {
+                mode.skewness = vec![0.0; local];
                 for (j, c) in self.family.locals().iter().enumerate() {
                     let first = c * lanes + l * 2 * SIDE;
                     let p = self.family.symbolic().diagonal(j);
@@ -153,6 +157,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
                     mode.at[j] += scale * moments.mean;
                     mode.factor[p] /= moments.variance.sqrt();
                     mode.log_mass += moments.log_mass;
+                    mode.skewness[j] = moments.skewness;
                 }
             }
         }
@@ -311,6 +316,7 @@ fn nodes() -> impl Iterator<Item = f64> {
 struct Moments {
     mean: f64,
     variance: f64,
+    skewness: f64,
     /// Log of its integral, relative to that of the Gaussian.
     log_mass: f64,
 }
@@ -339,19 +345,22 @@ impl Moments {
         for i in (0..SIDE).rev() {
             log[i] = log[i + 1] - rise(i);
         }
-        let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
+        let (mut total, mut first, mut second, mut third) = (0.0, 0.0, 0.0, 0.0);
         for (i, log) in log.iter().enumerate() {
             let (t, p) = (DISTANCE * (i as f64 - SIDE as f64), log.exp());
             total += p;
             first += t * p;
             second += t * t * p;
+            third += t * t * t * p;
         }
         let mean = first / total;
         let variance = second / total - mean * mean;
+        let third = third / total - mean * (3.0 * variance + mean * mean);
         let nearly = (1.0 / NEARLY..NEARLY).contains(&variance) && mean.is_finite();
         nearly.then(|| Self {
             mean,
             variance,
+            skewness: third / variance.powf(1.5),
             log_mass: (DISTANCE * total).ln() - HALF_LOG_TWO_PI,
         })
     }
@@ -406,6 +415,9 @@ mod tests {
             (found.variance * scale * scale / trigamma - 1.0).abs() < 2e-3,
             "{found:?}"
         );
+        // ψ″(20).
+        let skewness = -0.002_628_122 / trigamma.powf(1.5);
+        assert!((found.skewness - skewness).abs() < 1e-2, "{found:?}");
         // log Γ(20) = log 19!.
         let log_gamma = (2..20).map(|k| f64::from(k).ln()).sum::<f64>();
         let exact = log_gamma - a * a.ln() + a - 0.5 * (2.0 * std::f64::consts::PI / a).ln();

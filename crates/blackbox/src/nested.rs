@@ -26,6 +26,7 @@ use crate::calls::Calls;
 use crate::dense::{cholesky, eigen_symmetric, solve_lower};
 use crate::engine::MethodState;
 use crate::family::Conditional;
+use crate::family::conditional::skew;
 use crate::locals::{Climber, LocalMode};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
@@ -356,6 +357,19 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let bounded = shares(placed.iter().map(|x| features.bounded_at(x)).collect())?;
         let symbolic = self.family.symbolic();
         let local = self.family.locals().len();
+        let mut skews = vec![0.0; local];
+        for (mode, w) in points.modes.iter().zip(&points.weights) {
+            for (skew, skewness) in skews.iter_mut().zip(&mode.skewness) {
+                *skew += w * skewness;
+            }
+        }
+        skews
+            .iter_mut()
+            .for_each(|skew| *skew = skew::of_skewness(*skew));
+        let spreads: Vec<f64> = skews
+            .iter()
+            .map(|g| 0.5 * skew::variance(*g).ln())
+            .collect();
         let mut weights = vec![0.0; (local + symbolic.nonzeros()) * f];
         for ((mode, solved), bounded) in points.modes.iter().zip(&plain).zip(&bounded) {
             for (value, row) in mode.at.iter().zip(weights.chunks_mut(f)) {
@@ -365,7 +379,11 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             for j in 0..local {
                 let p = symbolic.diagonal(j);
                 let own = mode.factor[p];
-                axpy(own.ln(), solved, &mut of_nonzeros[p * f..(p + 1) * f]);
+                axpy(
+                    own.ln() + spreads[j],
+                    solved,
+                    &mut of_nonzeros[p * f..(p + 1) * f],
+                );
                 for (p, _) in symbolic.below(j) {
                     axpy(
                         mode.factor[p] / own,
@@ -375,7 +393,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 }
             }
         }
-        Some(self.family.member(globals, factor, &weights))
+        Some(self.family.member(globals, factor, &weights, &skews))
     }
 
     /// One iteration over a set of points, and whether it was the last.

@@ -39,7 +39,7 @@ pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Fr
                     .iter()
                     .map(|x| (!x.is_nan()).then_some(*x as u32))
                     .collect(),
-                levels,
+                levels: Vec::into(levels),
                 ordered,
             }),
         };

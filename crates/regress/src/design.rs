@@ -125,7 +125,7 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
             let (codes, levels) = (factor.codes, factor.levels);
             dates(expr, &levels, text)?;
             let codes = codes.into_iter().map(|code| code.unwrap_or(0)).collect();
-            Ok(Variable::Levels(codes, levels, factor.ordered))
+            Ok(Variable::Levels(codes, levels.to_vec(), factor.ordered))
         }
     }
 }

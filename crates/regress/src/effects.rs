@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::asked::{Formulas, columns, complete, family, others};
 use crate::basis::{mean, sd};
 use crate::error::Result;
-use crate::frame::{Column, Factor, Frame};
+use crate::frame::{Column, Frame};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
@@ -299,10 +299,7 @@ fn levels(column: &Column) -> Vec<(String, Column)> {
     match column {
         Column::Factor(factor) => (0..factor.levels.len())
             .map(|code| {
-                let one = Factor {
-                    codes: vec![Some(code as u32)],
-                    ..factor.clone()
-                };
+                let one = factor.with_codes(vec![Some(code as u32)]);
                 (factor.levels[code].clone(), Column::Factor(one))
             })
             .collect(),
@@ -347,6 +344,9 @@ fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)
 fn usual(column: &Column, change: Change) -> Column {
     match (column, change) {
         (Column::Numbers(x), Change::Number) => Column::Numbers(vec![mean(&present(x))]),
+        (Column::Factor(factor), _) if !factor.levels.is_empty() => {
+            Column::Factor(factor.with_codes(vec![Some(0)]))
+        }
         _ => {
             let first = levels(column).into_iter().next();
             first.map_or_else(|| column.at(&[0]), |(_, first)| first)
@@ -359,10 +359,7 @@ fn repeated(one: &Column, rows: usize) -> Column {
     match one {
         Column::Numbers(x) => Column::Numbers(vec![x[0]; rows]),
         Column::Truth(x) => Column::Truth(vec![x[0]; rows]),
-        Column::Factor(factor) => Column::Factor(Factor {
-            codes: vec![factor.codes[0]; rows],
-            ..factor.clone()
-        }),
+        Column::Factor(factor) => Column::Factor(factor.with_codes(vec![factor.codes[0]; rows])),
     }
 }
 
@@ -379,9 +376,8 @@ fn joined(like: &Column, parts: &[Column]) -> Column {
     match like {
         Column::Numbers(_) => Column::Numbers(parts.iter().map(number).collect()),
         Column::Truth(_) => Column::Truth(parts.iter().map(number).collect()),
-        Column::Factor(factor) => Column::Factor(Factor {
-            codes: parts.iter().map(code).collect(),
-            ..factor.clone()
-        }),
+        Column::Factor(factor) => {
+            Column::Factor(factor.with_codes(parts.iter().map(code).collect()))
+        }
     }
 }

@@ -179,7 +179,7 @@ impl Evaluator<'_> {
             _ => {
                 if self.learning {
                     let state = State::Levels {
-                        levels: found.levels.clone(),
+                        levels: found.levels.to_vec(),
                         ordered: found.ordered,
                     };
                     self.states.insert(key, state);

@@ -1,6 +1,7 @@
 //! The table of a regression: named columns of numbers, truth values and factors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jensen_data::{Adjacency, Cells, Table};
 
@@ -22,8 +23,8 @@ pub enum Column {
 pub struct Factor {
     /// The index of each row's level, or `None` if it is missing.
     pub codes: Vec<Option<u32>>,
-    /// The levels in order.
-    pub levels: Vec<String>,
+    /// The levels in order. Factors with other rows share them.
+    pub levels: Arc<[String]>,
     /// Whether the levels are ordered.
     pub ordered: bool,
 }
@@ -63,6 +64,16 @@ impl Factor {
         }
     }
 
+    /// Other rows with the same levels.
+    #[must_use]
+    pub fn with_codes(&self, codes: Vec<Option<u32>>) -> Self {
+        Self {
+            codes,
+            levels: Arc::clone(&self.levels),
+            ordered: self.ordered,
+        }
+    }
+
     /// The factor in these rows, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
@@ -81,7 +92,7 @@ impl Factor {
         let renumbered = codes.into_iter().map(|code| Some(number[code? as usize]));
         Self {
             codes: renumbered.collect(),
-            levels,
+            levels: levels.into(),
             ordered: self.ordered,
         }
     }
@@ -91,8 +102,13 @@ impl Factor {
     /// # Errors
     /// The first word that is not a level.
     pub fn among(&self, levels: &[String]) -> std::result::Result<Self, String> {
-        let place = |level: &String| levels.iter().position(|known| known == level);
-        let places: Vec<Option<usize>> = self.levels.iter().map(place).collect();
+        let mut known = BTreeMap::new();
+        for (at, level) in levels.iter().enumerate() {
+            known.entry(level).or_insert(at);
+        }
+        let places: Vec<Option<usize>> = (self.levels.iter())
+            .map(|level| known.get(level).copied())
+            .collect();
         let code = |code: &Option<u32>| match code {
             None => Ok(None),
             Some(code) => match places[*code as usize] {
@@ -106,7 +122,7 @@ impl Factor {
                 .iter()
                 .map(code)
                 .collect::<std::result::Result<_, _>>()?,
-            levels: levels.to_vec(),
+            levels: levels.into(),
             ordered: self.ordered,
         })
     }

@@ -455,7 +455,7 @@ fn one_column(
     };
     let levels = match evaluator.states.get(CATEGORIES) {
         Some(State::Levels { levels, .. }) => levels.clone(),
-        _ => factor.levels.clone(),
+        _ => factor.levels.to_vec(),
     };
     let state = State::Levels {
         levels: levels.clone(),

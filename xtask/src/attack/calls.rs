@@ -1,62 +1,80 @@
 //! Every function of the library with large arguments: a second of time, and a second more of processor time until it ends.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use super::{Flags, finish};
+use super::{Finds, Flags, finish};
 use crate::run::{cargo, given};
 
 /// Processor seconds: the value of `--max-seconds`, the time until the end, and the time for starting.
 const SECONDS: u32 = 3;
 
-/// Runs the requested number of programs with one call each, under the default limits of memory.
-pub fn attack(
-    root: &Path,
-    desk: &Path,
-    flags: &Flags,
-    count: usize,
-) -> Result<Vec<String>, String> {
-    let folder = desk.join("calls");
+/// Number of programs that covers every function of the library.
+const EVERY: usize = 800;
+
+/// Runs programs with one call each, one at a time on every thread of the machine.
+pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
+    let flags = Flags::read(arguments, EVERY)?.built(root)?;
+    let folder = root.join("target/attack/calls");
+    let _ = fs::remove_dir_all(&folder);
     let (place, count, seed) = (
         folder.display().to_string(),
-        count.to_string(),
+        flags.count.to_string(),
         flags.seed.to_string(),
     );
     write(root, [&place, &count, &seed])?;
-    let read = |e: std::io::Error| format!("`{place}`: {e}");
-    let mut programs: Vec<_> = fs::read_dir(&folder)
-        .map_err(read)?
+    let entries = fs::read_dir(&folder).map_err(|e| format!("`{place}`: {e}"))?;
+    let mut programs: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
     programs.sort();
-    let mut finds = Vec::new();
-    for program in &programs {
-        let mut shell = Command::new("sh");
-        // Beyond its processor time the system ends a process by a signal.
-        let limited = format!("ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
-        shell.args(["-c", &limited]).arg(&flags.jensen).arg("fit");
-        shell.arg(program).args([
-            "--max-seconds",
-            "1",
-            "--threads",
-            "1",
-            "--memory-limit",
-            "1GiB",
-            "--quiet",
-        ]);
-        shell.stdin(Stdio::null()).stdout(Stdio::null());
-        let child = shell.stderr(Stdio::piped()).spawn().map_err(read)?;
-        let name = program.file_name().unwrap_or_default().to_string_lossy();
-        match finish(child) {
-            Ok(ended) if ended.code.is_none() => finds.push(format!(
-                "{name}: more than {SECONDS} seconds of processor time"
-            )),
-            Ok(ended) => finds.extend(ended.clean().err().map(|e| format!("{name}: {e}"))),
-            Err(find) => finds.push(format!("{name}: {find}")),
+    let (next, finds) = (AtomicUsize::new(0), Mutex::new(Finds::default()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(find) = one(&flags.jensen, program) {
+                        let mut finds = finds.lock().unwrap_or_else(PoisonError::into_inner);
+                        finds.add(&find);
+                    }
+                }
+            });
         }
+    });
+    let finds = finds.into_inner().unwrap_or_else(PoisonError::into_inner);
+    finds.conclude(format!(
+        "{} programs with a call each, all within {SECONDS} processor seconds",
+        programs.len()
+    ))
+}
+
+/// Fits one program under limits.
+fn one(jensen: &Path, program: &Path) -> Result<(), String> {
+    let mut shell = Command::new("sh");
+    // Beyond its processor time the system ends a process by a signal.
+    let limited = format!("ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
+    shell.args(["-c", &limited]).arg(jensen).arg("fit");
+    let limits = [
+        ["--max-seconds", "1"],
+        ["--threads", "1"],
+        ["--memory-limit", "1GiB"],
+    ];
+    shell.arg(program).args(limits.concat()).arg("--quiet");
+    shell.stdin(Stdio::null()).stdout(Stdio::null());
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let ended = shell.stderr(Stdio::piped()).spawn();
+    let ended = ended.map_err(|e| e.to_string()).and_then(finish);
+    match ended.and_then(|ended| match ended.code {
+        None => Err(format!("more than {SECONDS} seconds of processor time")),
+        Some(_) => ended.clean(),
+    }) {
+        Ok(()) => Ok(()),
+        Err(find) => Err(format!("{name}: {find}")),
     }
-    Ok(finds)
 }
 
 /// Writes the programs: their folder, number and seed.

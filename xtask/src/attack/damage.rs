@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::scenes::{self, Scene};
-use super::{Dice, Flags, run};
+use super::{Dice, Finds, Flags, run};
 
 /// Damages every artefact. Each command that uses it must end with one error, or with the result of the undamaged
 /// folder.
@@ -16,7 +16,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let mut scenes = scenes::all(root, &flags.jensen, &desk)?;
     scenes.retain(|scene| !scene.uses.is_empty());
     let mut dice = Dice(flags.seed);
-    let (mut refused, mut same, mut finds) = (0, 0, Vec::new());
+    let (mut refused, mut same, mut finds) = (0, 0, Finds::default());
     let each = flags.count.div_ceil(scenes.len());
     for (k, scene) in scenes.iter().enumerate() {
         let folder = desk.join(format!("run-{k}"));
@@ -44,13 +44,13 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
             let whole = fs::read(file).map_err(|e| e.to_string())?;
             fs::write(file, damaged(&whole, &mut dice)).map_err(|e| e.to_string())?;
             match outcomes(&flags.jensen, scene, &folder, &desk) {
-                Err(find) => finds.push(format!("{}: {name}: {find}", scene.name)),
+                Err(find) => finds.add(&format!("{}: {name}: {find}", scene.name)),
                 Ok(found) => {
                     for (wanted, found) in wanted.iter().zip(found) {
                         match found {
                             None => refused += 1,
                             Some(_) if found == *wanted => same += 1,
-                            Some(_) => finds.push(format!("{}: {name}: other results", scene.name)),
+                            Some(_) => finds.add(&format!("{}: {name}: other results", scene.name)),
                         }
                     }
                 }
@@ -58,10 +58,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
             fs::write(file, whole).map_err(|e| e.to_string())?;
         }
     }
-    if !finds.is_empty() {
-        return Err(finds.join("\nerror: "));
-    }
-    Ok(format!(
+    finds.conclude(format!(
         "{} damaged files: {refused} uses refused, {same} with the same results",
         each * scenes.len()
     ))

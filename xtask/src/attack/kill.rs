@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::scenes::{self, Again, Scene};
-use super::{Dice, Flags, compare, finish, run, start};
+use super::{Dice, Finds, Flags, compare, finish, run, start};
 
 /// Kills every command, and compares the resumed run with an uninterrupted one.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
@@ -15,7 +15,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     fs::create_dir_all(&desk).map_err(|e| e.to_string())?;
     let scenes = scenes::all(root, &flags.jensen, &desk)?;
     let mut dice = Dice(flags.seed);
-    let mut finds = Vec::new();
+    let mut finds = Finds::default();
     let (mut resumed, mut anew, mut late) = (0, 0, 0);
     for (k, scene) in scenes.iter().enumerate() {
         let whole = desk.join(format!("whole-{k}"));
@@ -35,15 +35,12 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
                 Ok(How::Resumed) => resumed += 1,
                 Ok(How::Anew) => anew += 1,
                 Ok(How::Late) => late += 1,
-                Err(find) => finds.push(format!("{}, killed after {wait:?}: {find}", scene.name)),
+                Err(find) => finds.add(&format!("{}, killed after {wait:?}: {find}", scene.name)),
             }
             let _ = fs::remove_dir_all(&folder);
         }
     }
-    if !finds.is_empty() {
-        return Err(finds.join("\nerror: "));
-    }
-    Ok(format!(
+    finds.conclude(format!(
         "{} kills of {} commands: {resumed} resumed, {anew} begun anew, {late} had ended, all to the same files",
         resumed + anew + late,
         scenes.len()

@@ -6,20 +6,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::scenes::{self, Scene};
-use super::{Dice, Flags, calls, compare, finish, run, start};
-
-/// Number of programs with a library call for each round of the other attacks. 20 rounds cover every function.
-const CALLS: usize = 40;
+use super::{Dice, Finds, Flags, compare, finish, run, start};
 
 /// Removes the resources of every command in turn.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
-    let flags = Flags::read(arguments, 20)?.built(root)?;
+    let flags = Flags::read(arguments, 3)?.built(root)?;
     let desk = root.join("target/attack/limits");
     let _ = fs::remove_dir_all(&desk);
     fs::create_dir_all(&desk).map_err(|e| e.to_string())?;
     let scenes = scenes::all(root, &flags.jensen, &desk)?;
     let mut dice = Dice(flags.seed);
-    let mut finds = Vec::new();
+    let mut finds = Finds::default();
     let mounts = can_mount();
     let mut tried: BTreeMap<&str, usize> = BTreeMap::new();
     for i in 0..flags.count {
@@ -55,18 +52,12 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
             for (kind, outcome) in attacks {
                 *tried.entry(kind).or_default() += 1;
                 if let Err(find) = outcome {
-                    finds.push(format!("{}: {find}", scene.name));
+                    finds.add(&format!("{}: {find}", scene.name));
                 }
             }
             let _ = fs::remove_dir_all(&folder);
         }
     }
-    let count = flags.count * CALLS;
-    finds.extend(calls::attack(root, &desk, &flags, count)?);
-    if !finds.is_empty() {
-        return Err(finds.join("\nerror: "));
-    }
-    tried.insert("a call of the library", count);
     let tried = tried.iter();
     let told: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
     let skipped = if mounts {
@@ -74,7 +65,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     } else {
         "; no disks of its own: `unshare` cannot mount here"
     };
-    Ok(format!("runs: {}{skipped}", told.join(", ")))
+    finds.conclude(format!("runs: {}{skipped}", told.join(", ")))
 }
 
 /// Whether a process may have private mounts.

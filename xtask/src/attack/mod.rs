@@ -5,18 +5,18 @@
 //! | `kill` | `kill` | every command is killed at a random moment and goes on: the files must be those of a run that was left alone |
 //! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
+//! | `calls` | `calls` | functions of the library with large arguments, under limits of time and memory |
 //! | `stops` | `stops` | every command is interrupted, or its time is up: how long it takes to end |
 //! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
 //! | `guided` | `guided` | parser, readers, stored files and formulas, by coverage, from the corpora in `fuzz/corpus` |
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `calls` | functions of the library with large arguments, a part of `limits` |
 //! | `scenes` | small runs of every command, with their data |
 //! | `compare` | folders file by file, times apart |
 //!
 //! All accept `--jensen PATH` (an existing command; the default builds one), `--count N` or `--seconds S`, and
-//! `--seed N`.
+//! `--seed N`. Each prints a find when it occurs.
 
 mod calls;
 mod compare;
@@ -28,6 +28,7 @@ mod limits;
 mod scenes;
 mod stops;
 
+pub use calls::attack as calls;
 pub use damage::attack as damage;
 pub use fuzz::attack as fuzz;
 pub use guided::attack as guided;
@@ -93,6 +94,28 @@ impl Flags {
         let whole = self.jensen.canonicalize();
         self.jensen = whole.map_err(|e| format!("`{}`: {e}", self.jensen.display()))?;
         Ok(self)
+    }
+}
+
+/// The faults that an attack has found.
+#[derive(Default)]
+pub struct Finds {
+    count: usize,
+}
+
+impl Finds {
+    /// Counts a fault and prints it at once.
+    pub fn add(&mut self, find: &str) {
+        eprintln!("find: {find}");
+        self.count += 1;
+    }
+
+    /// The result of the attack: its summary if nothing was found.
+    pub fn conclude(self, summary: String) -> Result<String, String> {
+        match self.count {
+            0 => Ok(summary),
+            count => Err(format!("{count} finds, printed above")),
+        }
     }
 }
 

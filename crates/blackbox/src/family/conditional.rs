@@ -1,5 +1,5 @@
 //! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
-//! each entry of the local parameters' factor).
+//! each entry of the local parameters' factor, then a skewness for each local parameter).
 //!
 //! Global parameters are the coordinates with many second-order neighbours, such as the scales and locations of
 //! hierarchies and series. They have a full covariance, `z_h = μ + A x`. Given the global parameters, the local
@@ -11,8 +11,9 @@
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
-//! derivative. Means, logarithms of scales and regressions are weighted sums of features of x. These are 1;
+//! With a skewness g, [`h(ε)`](skew) replaces ε; in the paper's family, all g are zero. Without skewness, the precision
+//! is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second derivative. Means,
+//! logarithms of scales and regressions are weighted sums of features of x. These are 1;
 //! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a
 //! funnel into its neck; and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
 //! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so
@@ -22,6 +23,7 @@
 
 mod density;
 mod passes;
+pub(crate) mod skew;
 
 use std::sync::Arc;
 
@@ -153,13 +155,20 @@ impl Conditional {
         k + k * (k + 1) / 2
     }
 
-    /// ω from the global parameters' Gaussian (A as a full square) and rows of weights.
-    pub(crate) fn member(&self, mean: &[f64], factor: &[f64], weights: &[f64]) -> Vec<f64> {
+    /// ω from the global parameters' Gaussian (A as a full square), rows of weights, and skewnesses.
+    pub(crate) fn member(
+        &self,
+        mean: &[f64],
+        factor: &[f64],
+        weights: &[f64],
+        skews: &[f64],
+    ) -> Vec<f64> {
         let k = self.globals.len();
         let rows = (0..k).flat_map(|i| factor[i * k..=i * k + i].iter().copied());
         let mut omega: Vec<f64> = mean.to_vec();
         omega.extend(rows);
         omega.extend_from_slice(weights);
+        omega.extend_from_slice(skews);
         omega
     }
 
@@ -171,8 +180,20 @@ impl Conditional {
     /// Weights of means, and of nonzeros.
     fn weights<'a>(&self, omega: &'a [f64]) -> Weights<'a> {
         let count = self.locals.len() * self.features.count();
-        let (means, nonzeros) = omega[self.start()..].split_at(count);
+        let rows = &omega[self.start()..self.end()];
+        let (means, nonzeros) = rows.split_at(count);
         Weights { means, nonzeros }
+    }
+
+    /// Offset of the skewnesses.
+    fn end(&self) -> usize {
+        self.start() + (self.locals.len() + self.symbolic.nonzeros()) * self.features.count()
+    }
+
+    /// The skewness of each local parameter, if any has one.
+    fn skews<'a>(&self, omega: &'a [f64]) -> Option<&'a [f64]> {
+        let skews = &omega[self.end()..];
+        skews.iter().any(|g| *g != 0.0).then_some(skews)
     }
 
     /// The sum of the weights of all log scales.
@@ -198,22 +219,21 @@ impl Conditional {
     pub(crate) fn log_dets(&self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let (stretch, constant) = (self.stretch(omega), self.global_log_det(omega));
         let mut x = vec![0.0; self.globals.len()];
+        let skews = self.skews(omega).unwrap_or_default();
         let each = (0..noise.lanes()).map(|l| {
             x.iter_mut()
                 .enumerate()
                 .for_each(|(k, x)| *x = noise.row(k)[l]);
             let features = self.features.at(&x);
-            constant
-                - stretch
-                    .iter()
-                    .zip(features)
-                    .map(|(t, f)| t * f)
-                    .sum::<f64>()
+            let stretched = stretch.iter().zip(features).map(|(t, f)| t * f);
+            let own = skews.iter().zip(x.len()..);
+            let own = own.map(|(g, row)| g * noise.row(row)[l]);
+            constant - stretched.sum::<f64>() + own.sum::<f64>()
         });
         each.collect()
     }
 
-    /// The local parameters' factor, given the global parameters at x.
+    /// The factor of the local parameters' precision, given the global parameters at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
@@ -226,6 +246,14 @@ impl Conditional {
             factor[p] = dot(&nonzeros[p * f..(p + 1) * f], &plain).exp();
             for (q, _) in self.symbolic.below(j) {
                 factor[q] *= factor[p];
+            }
+        }
+        // The variance of skewed noise is not 1.
+        for (j, g) in self.skews(omega).unwrap_or_default().iter().enumerate() {
+            let own = skew::variance(*g).sqrt();
+            factor[self.symbolic.diagonal(j)] /= own;
+            for (q, _) in self.symbolic.below(j) {
+                factor[q] /= own;
             }
         }
         factor

@@ -214,7 +214,7 @@ const PARTS: usize = WIDTH / LANES;
 // kernel.
 
 #[inline(always)]
-fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
+pub(super) fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
     let mut out = [V::splat(0.0); PARTS];
     for (part, out) in out.iter_mut().enumerate() {
         // SAFETY: a part of a row has this many numbers.
@@ -224,7 +224,7 @@ fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
 }
 
 #[inline(always)]
-fn store<V: F64x8>(parts: [V; PARTS], row: &mut LaneRow) {
+pub(super) fn store<V: F64x8>(parts: [V; PARTS], row: &mut LaneRow) {
     for (part, x) in parts.into_iter().enumerate() {
         // SAFETY: a part of a row has this many numbers, which may be written.
         unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
@@ -343,8 +343,8 @@ pub(super) fn solve(
 }
 
 /// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes the
-/// derivatives with respect to the noise, in rows of `out` from `from` on. Adds derivatives with respect to the
-/// features to `by_feature`.
+/// derivatives with respect to the noise, in rows of `out` from `to` on. Adds derivatives with respect to the features
+/// to `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"
@@ -354,6 +354,7 @@ pub(super) fn pull_noise(
     weights: Weights<'_>,
     features: &Featured,
     (noise, from): (Rows<'_>, usize),
+    to: usize,
     y: &[LaneRow],
     scale: &[LaneRow],
     (grad, locals): (Rows<'_>, Order<'_>),
@@ -369,6 +370,7 @@ pub(super) fn pull_noise(
         features,
         noise,
         from,
+        to,
         y,
         scale,
         grad,
@@ -411,13 +413,13 @@ jensen_math::simd_fn! {
         }
     }
 
-    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], nonzeros: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &[LaneRow], scale: &[LaneRow], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
+    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], nonzeros: &[f64], features: &Featured, noise: Rows<'_>, from: usize, to: usize, y: &[LaneRow], scale: &[LaneRow], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
         let f = features.plain.len();
         for j in 0..symbolic.dim() {
-            *out.row(from + j) = *grad.row(locals.of(j));
+            *out.row(to + j) = *grad.row(locals.of(j));
         }
         for j in 0..symbolic.dim() {
-            let own = load::<V>(out.row(from + j));
+            let own = load::<V>(out.row(to + j));
             let p = symbolic.diagonal(j);
             let by_noise = times(own, load(&scale[j]));
             let adjoint = minus(times(by_noise, load(noise.row(from + j))));
@@ -427,11 +429,11 @@ jensen_math::simd_fn! {
             for (p, i) in symbolic.below(j) {
                 let weights = &nonzeros[p * f..(p + 1) * f];
                 let r = weigh::<V>(weights, &features.bounded);
-                let later = out.row(from + i);
+                let later = out.row(to + i);
                 store(plus(load(later), own, r), later);
                 spread(weights, times(own, load(&y[i])), &mut by_feature.bounded);
             }
-            store(by_noise, out.row(from + j));
+            store(by_noise, out.row(to + j));
         }
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! Sums over lanes have a fixed order, so results do not depend on the number of threads.
 
-mod conditional;
+pub(crate) mod conditional;
 mod flow;
 mod full_rank;
 pub(crate) mod globals;

@@ -112,6 +112,7 @@ mod tests {
                 at: Vec::new(),
                 factor: Vec::new(),
                 log_mass: log_mass(x),
+                skewness: Vec::new(),
             };
             let modes: Vec<LocalMode> = x.iter().map(mode).collect();
             let raw = x.iter().zip(&modes);

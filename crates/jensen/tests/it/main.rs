@@ -12,5 +12,6 @@ mod records;
 mod regress;
 mod regress_effects;
 mod regress_references;
+mod skewed;
 mod tables;
 mod units;

@@ -99,7 +99,7 @@ impl Maker<'_, '_> {
         // New rows use the levels of the fit in the same order.
         let key = group.name();
         if self.evaluator.learning {
-            self.groups.insert(key.clone(), kinds.levels.clone());
+            self.groups.insert(key.clone(), kinds.levels.to_vec());
         }
         let levels = self.groups.get(&key).cloned().unwrap_or_default();
         let kinds = kinds.among(&levels).map_err(|word| {

@@ -27,7 +27,7 @@ impl Family for Conditional {
     }
     fn parameters(&self) -> usize {
         let rows = self.locals.len() + self.symbolic.nonzeros();
-        self.start() + rows * self.features.count()
+        self.start() + rows * self.features.count() + self.locals.len()
     }
     fn free_rows(&self) -> usize {
         self.dim()
@@ -127,8 +127,10 @@ impl Family for Conditional {
                 self.values(omega, &pass.features),
                 self.values(direction, &pass.features),
             );
+            let by_skews = self.by_skews(omega, noise, first, &pass);
+            let turned = (&turned[..], &direction[self.end()..]);
             let tangents = Pass {
-                y: self.tangents(&values, &turned, &pass),
+                y: self.tangents(&values, turned, &by_skews, &pass),
                 ..pass
             };
             self.draws(direction, &tangents)
@@ -141,7 +143,7 @@ impl Family for Conditional {
             let pass = self.pass(omega, noise, first);
             let (globals, locals) = self.ordered(grad, first);
             let values = self.values(omega, &pass.features);
-            let (_, adjoints) = self.adjoints(&values, &pass, &locals);
+            let (by_y, adjoints) = self.adjoints(&values, &pass, &locals);
             let mut own = vec![0.0; omega.len()];
             for (i, g) in globals.iter().enumerate() {
                 own[i] = sum(g);
@@ -149,7 +151,13 @@ impl Family for Conditional {
                     own[self.element(i, k)] = dot(g, x);
                 }
             }
-            let (of_means, of_nonzeros) = own[means..].split_at_mut(n * self.features.count());
+            let by_skews = self.by_skews(omega, noise, first, &pass);
+            let (rows, of_skews) = own.split_at_mut(self.end());
+            for (j, out) in of_skews.iter_mut().enumerate() {
+                let each = (0..WIDTH).map(|l| by_y[j][l] * pass.scale[j][l] * by_skews[j][0][l]);
+                *out = each.sum();
+            }
+            let (of_means, of_nonzeros) = rows[means..].split_at_mut(n * self.features.count());
             add_products(&pass.features.plain, &locals, of_means);
             self.add_weights(&pass.features, &adjoints, of_nonzeros);
             own
@@ -174,11 +182,16 @@ impl Family for Conditional {
                 self.values(omega, &pass.features),
                 self.values(direction, &pass.features),
             );
-            let tangents = self.tangents(&values, &turned, &pass);
+            let by_skews = self.by_skews(omega, noise, first, &pass);
+            let turned = (&turned[..], &direction[self.end()..]);
+            let tangents = self.tangents(&values, turned, &by_skews, &pass);
             let (by_y, _) = self.adjoints(&values, &pass, &locals);
-            let adjoints = self.turned_adjoints(&values, &turned, &pass, &by_y, &tangents);
+            let (adjoints, of_skews) =
+                self.turned_adjoints(&values, turned, &by_skews, &pass, &by_y, &tangents);
             let mut own = vec![0.0; omega.len()];
-            let (_, of_nonzeros) = own[start..].split_at_mut(n * self.features.count());
+            own[self.end()..].copy_from_slice(&of_skews);
+            let rows = &mut own[start..self.end()];
+            let (_, of_nonzeros) = rows.split_at_mut(n * self.features.count());
             self.add_weights(&pass.features, &adjoints, of_nonzeros);
             own
         });
@@ -193,18 +206,23 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε`, and then the global
-    /// parameters follow.
+    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε` without skewness, and
+    /// then the global parameters follow.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
             let pass = self.pass(omega, noise, first);
             let values = self.values(omega, &pass.features);
+            let mut by_noise = Self::block(noise, k..self.dim(), first);
+            for (j, g) in self.skews(omega).unwrap_or_default().iter().enumerate() {
+                let row = by_noise[j].iter_mut().zip(&pass.slopes[j]);
+                row.for_each(|(e, slope)| *e = (*e + g) / slope);
+            }
             let mut locals = vec![[0.0; WIDTH]; self.locals.len()];
             for j in 0..self.locals.len() {
                 let mut own = [0.0; WIDTH];
                 for l in 0..WIDTH {
-                    own[l] = pass.noise[j][l] / pass.scale[j][l];
+                    own[l] = by_noise[j][l] / pass.scale[j][l];
                     locals[j][l] -= own[l];
                 }
                 for (p, i) in self.symbolic.below(j) {
@@ -267,6 +285,11 @@ impl Family for Conditional {
         }
         let factor = self.factor_at(omega, &vec![0.0; k]);
         let inverse = self.symbolic.selected_inverse(&factor);
+        // To second order in g, the divergence is ¾ g².
+        let end = self.end();
+        for (out, residual) in out[end..].iter_mut().zip(&residual[end..]) {
+            *out = residual / 1.5;
+        }
         let (means, variances) = (self.features.means(), self.features.variances());
         let start = self.start();
         for c in 0..f {
@@ -303,23 +326,31 @@ impl Family for Conditional {
 }
 
 impl Conditional {
-    /// The directional derivative of the nonzeros' adjoints at a fixed gradient.
+    /// The directional derivatives of the adjoints of nonzeros and of skewnesses at a fixed gradient.
     fn turned_adjoints(
         &self,
         values: &[LaneRow],
-        turned: &[LaneRow],
+        turned: (&[LaneRow], &[f64]),
+        by_skews: &[[LaneRow; 2]],
         pass: &Pass,
         by_y: &[LaneRow],
         tangents: &[LaneRow],
-    ) -> Vec<LaneRow> {
+    ) -> (Vec<LaneRow>, Vec<f64>) {
+        let (turned, skews) = turned;
+        let mut of_skews = vec![0.0; self.locals.len()];
         let mut change = vec![[0.0; WIDTH]; self.locals.len()];
         let mut out = vec![[0.0; WIDTH]; self.symbolic.nonzeros()];
         for j in 0..self.locals.len() {
             let (own, moved) = (by_y[j], change[j]);
             let p = self.symbolic.diagonal(j);
             for l in 0..WIDTH {
-                let stretched = pass.scale[j][l] * pass.noise[j][l];
-                out[p][l] = stretched * (own[l] * turned[p][l] - moved[l]);
+                let (noise, [first_by_skew, second_by_skew]) =
+                    (pass.noise[j][l], by_skews[j].map(|row| row[l]));
+                // The derivative along the direction of own · scale, then of its products.
+                let rate = moved[l] - own[l] * turned[p][l];
+                out[p][l] = -pass.scale[j][l] * (rate * noise + own[l] * first_by_skew * skews[j]);
+                of_skews[j] +=
+                    pass.scale[j][l] * (rate * first_by_skew + own[l] * second_by_skew * skews[j]);
             }
             for (p, i) in self.symbolic.below(j) {
                 for l in 0..WIDTH {
@@ -328,6 +359,6 @@ impl Conditional {
                 }
             }
         }
-        out
+        (out, of_skews)
     }
 }

@@ -4,6 +4,7 @@ use jensen_density::{Lanes, LanesMut};
 use rayon::prelude::*;
 
 use super::Conditional;
+use super::skew::{by_skew, skewed};
 use crate::family::Family;
 use crate::family::globals::{Featured, add_products, pull_noise, solve, spread_all, weighted};
 use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
@@ -13,7 +14,9 @@ use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
 pub(super) struct Pass {
     pub(super) x: Vec<LaneRow>,
     pub(super) features: Featured,
+    /// The noise of the local parameters, skewed if any is, and then its slopes.
     pub(super) noise: Vec<LaneRow>,
+    pub(super) slopes: Vec<LaneRow>,
     /// `z − m` and `e^(−a)` of the local parameters.
     pub(super) y: Vec<LaneRow>,
     pub(super) scale: Vec<LaneRow>,
@@ -105,11 +108,20 @@ impl Conditional {
         {
             *z.row(c) = row;
         }
+        let noise = match self.skews(omega) {
+            None => (noise, k),
+            Some(skews) => {
+                pass.noise.resize(n, [0.0; WIDTH]);
+                pass.slopes.resize(n, [0.0; WIDTH]);
+                skewed(skews, (noise, k), &mut pass.noise, &mut pass.slopes);
+                (Rows::all(&pass.noise), 0)
+            }
+        };
         solve(
             &self.symbolic,
             self.weights(omega),
             &pass.features,
-            (noise, k),
+            noise,
             &mut pass.y,
             &mut pass.scale,
             z,
@@ -161,17 +173,30 @@ impl Conditional {
         if let Some(stretch) = stretched {
             spread_all(stretch, &[[-1.0; WIDTH]], &mut by_feature.plain);
         }
+        let skews = self.skews(omega);
+        let noise = match skews {
+            None => (noise, k),
+            Some(_) => (Rows::all(&pass.noise), 0),
+        };
         pull_noise(
             &self.symbolic,
             self.weights(omega),
             &pass.features,
-            (noise, k),
+            noise,
+            k,
             &pass.y,
             &pass.scale,
             (grad, locals),
             out,
             &mut by_feature,
         );
+        for (j, g) in skews.unwrap_or_default().iter().enumerate() {
+            let own = if stretched.is_some() { *g } else { 0.0 };
+            let row = out.row(k + j);
+            for (out, slope) in row.iter_mut().zip(&pass.slopes[j]) {
+                *out = *out * slope + own;
+            }
+        }
         let of_globals: Vec<LaneRow> = (0..k).map(|i| *grad.row(globals.of(i))).collect();
         let mut by_globals = self.globals_transposed(omega, &of_globals);
         self.features.pull(&pass.x, &by_feature, &mut by_globals);
@@ -294,19 +319,40 @@ impl Conditional {
         out
     }
 
-    /// Tangents of y, for a direction.
+    /// First and second derivatives of the skewed noise with respect to the skewnesses.
+    pub(super) fn by_skews(
+        &self,
+        omega: &[f64],
+        noise: Lanes<'_>,
+        first: usize,
+        pass: &Pass,
+    ) -> Vec<[LaneRow; 2]> {
+        let k = self.globals.len();
+        let plain = Self::block(noise, k..k + self.locals.len(), first);
+        let each = plain.iter().zip(&omega[self.end()..]).enumerate();
+        let each = each.map(|(j, (noise, g))| {
+            let slope = pass.slopes.get(j).unwrap_or(&[1.0; WIDTH]);
+            by_skew(*g, noise, slope)
+        });
+        each.collect()
+    }
+
+    /// Tangents of y, for a direction: of the nonzeros, and of the skewnesses.
     pub(super) fn tangents(
         &self,
         values: &[LaneRow],
-        turned: &[LaneRow],
+        turned: (&[LaneRow], &[f64]),
+        by_skews: &[[LaneRow; 2]],
         pass: &Pass,
     ) -> Vec<LaneRow> {
+        let (turned, skews) = turned;
         let mut out = vec![[0.0; WIDTH]; self.locals.len()];
         for j in (0..self.locals.len()).rev() {
             let p = self.symbolic.diagonal(j);
             let mut own = [0.0; WIDTH];
             for l in 0..WIDTH {
-                own[l] = -turned[p][l] * pass.scale[j][l] * pass.noise[j][l];
+                let moved = by_skews[j][0][l] * skews[j] - turned[p][l] * pass.noise[j][l];
+                own[l] = pass.scale[j][l] * moved;
             }
             for (p, i) in self.symbolic.below(j) {
                 for l in 0..WIDTH {
