@@ -269,7 +269,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             } else {
                 status = Some(Status::Diverged {
                     at: 0,
-                    reason: "every step size of the search ends with a lower bound than the start".into(),
+                    reason: "every step size of the search ends with a lower bound than the start"
+                        .into(),
                 });
             }
         }

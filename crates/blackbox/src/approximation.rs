@@ -171,8 +171,11 @@ impl Snapshot for Approximation {
             dim: archive.get("dim")?,
             pattern: stored_pattern(archive)?,
         };
-        Self::new(archive.get("family")?, space, omega)
-            .ok_or_else(|| ArchiveError(format!("the approximation has {found} parameters, which does not match the family")))
+        Self::new(archive.get("family")?, space, omega).ok_or_else(|| {
+            ArchiveError(format!(
+                "the approximation has {found} parameters, which does not match the family"
+            ))
+        })
     }
 }
 

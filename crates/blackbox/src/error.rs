@@ -35,7 +35,9 @@ impl From<RecordError> for FitError {
 impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoParameters => f.write_str("the model has no parameters, so there is nothing to fit"),
+            Self::NoParameters => {
+                f.write_str("the model has no parameters, so there is nothing to fit")
+            }
             Self::Setting(text) => f.write_str(text),
             Self::InitialPoint { expected, found } => write!(
                 f,

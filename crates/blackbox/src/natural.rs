@@ -284,8 +284,10 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
         let status = status.or_else(|| {
             late.then(|| Status::Stalled {
                 at: iteration,
-                reason: format!("after {iteration} natural-gradient steps, the next one still predicts a gain \
-                                 of {gain:.2} nats"),
+                reason: format!(
+                    "after {iteration} natural-gradient steps, the next one still predicts a gain \
+                                 of {gain:.2} nats"
+                ),
             })
         });
         Step { record, status }

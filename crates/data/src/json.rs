@@ -288,10 +288,9 @@ impl Parser<'_> {
     fn list(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
         let at = self.cursor.pos;
         if self.path.len() >= MAX_NESTING {
-            return Err(self.cursor.error(
-                at,
-                format!("more than {MAX_NESTING} nested lists"),
-            ));
+            return Err(self
+                .cursor
+                .error(at, format!("more than {MAX_NESTING} nested lists")));
         }
         if builder.leaf_level.is_some_and(|leaf| leaf <= level) {
             return Err(self.mixed(at, "a list", "numbers or tuples"));
@@ -338,10 +337,9 @@ impl Parser<'_> {
     fn tuple(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
         let at = self.cursor.pos;
         if self.path.len() >= MAX_NESTING {
-            return Err(self.cursor.error(
-                at,
-                format!("more than {MAX_NESTING} nested lists"),
-            ));
+            return Err(self
+                .cursor
+                .error(at, format!("more than {MAX_NESTING} nested lists")));
         }
         self.enter_leaf(builder, level, at, "a tuple")?;
         let first = match &mut builder.leaves {

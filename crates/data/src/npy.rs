@@ -300,7 +300,11 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
                     .map_err(|error| fail(&format!("`{name}`: {error}")))?;
                 Cow::Owned(plain)
             }
-            _ => return Err(fail(&format!("`{name}` is compressed by an unknown method"))),
+            _ => {
+                return Err(fail(&format!(
+                    "`{name}` is compressed by an unknown method"
+                )));
+            }
         };
         let stem = name.strip_suffix(".npy").unwrap_or(name);
         members.push((stem.to_owned(), plain));

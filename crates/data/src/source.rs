@@ -33,7 +33,8 @@ impl<'a> Cursor<'a> {
     pub fn text_of(bytes: &'a [u8], label: &'a str) -> Result<&'a str, DataError> {
         std::str::from_utf8(bytes).map_err(|e| {
             let valid = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
-            Cursor::new(valid, label).error(valid.len(), "the file is not UTF-8 text from this byte on")
+            Cursor::new(valid, label)
+                .error(valid.len(), "the file is not UTF-8 text from this byte on")
         })
     }
 

@@ -135,9 +135,11 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
                 }
             };
             Column {
-                first_word: word.and_then(|at| match location(at, "numbers, but this is not a number") {
-                    DataError::Parse(location) => Some(location),
-                    _ => None,
+                first_word: word.and_then(|at| {
+                    match location(at, "numbers, but this is not a number") {
+                        DataError::Parse(location) => Some(location),
+                        _ => None,
+                    }
                 }),
                 first_gap: gap.map(|at| location(at, NO_VALUE)),
                 cells: match word {

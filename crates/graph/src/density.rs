@@ -677,7 +677,11 @@ impl TwiceDifferentiable for GraphDensity {
     }
 
     fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(v.lanes(), ws.lanes, "linearised at the same number of draws");
+        assert_eq!(
+            v.lanes(),
+            ws.lanes,
+            "linearised at the same number of draws"
+        );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);
         };

@@ -80,7 +80,11 @@ impl TwiceDifferentiable for Logistic {
     }
 
     fn apply(&self, ws: &mut Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(ws.lanes, v.lanes(), "linearised at the same number of draws");
+        assert_eq!(
+            ws.lanes,
+            v.lanes(),
+            "linearised at the same number of draws"
+        );
         for (l, weights) in ws.weights.chunks(self.x.len()).enumerate() {
             let v = [v.row(0)[l], v.row(1)[l]];
             let mut product = v.map(|v| -v / (PRIOR_SD * PRIOR_SD));

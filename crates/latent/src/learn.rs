@@ -372,9 +372,7 @@ impl Search<'_> {
             Some(evaluated) => Ok(evaluated),
             None => {
                 self.stopped = true;
-                Err(Error::Prior(
-                    "the time limit ended a fit".to_owned(),
-                ))
+                Err(Error::Prior("the time limit ended a fit".to_owned()))
             }
         }
     }

@@ -193,7 +193,7 @@ impl Program {
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),
                     cancel: Some(&watch.cancel),
-                    // Without a folder there is no place for them.
+                    // Without a folder there is nowhere to store them.
                     partial: out.is_some(),
                     observer: &mut Eyes(watch),
                 },

@@ -322,7 +322,10 @@ impl Evaluator<'_> {
         };
         let state = self.states.entry(expr.to_string()).or_insert_with(learn);
         let State::Scale(centre, size) = *state else {
-            return Err(self.error(expr, "the stored fit has another kind of result for this call"));
+            return Err(self.error(
+                expr,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         if size == 0.0 {
             return Err(self
@@ -389,7 +392,10 @@ impl Evaluator<'_> {
         let learn = || State::Polynomial(Polynomial::of(&x, degree));
         match self.states.entry(expr.to_string()).or_insert_with(learn) {
             State::Polynomial(polynomial) => Ok(named(polynomial.at(&x))),
-            _ => Err(self.error(expr, "the stored fit has another kind of result for this call")),
+            _ => Err(self.error(
+                expr,
+                "the stored fit has another kind of result for this call",
+            )),
         }
     }
 
@@ -436,7 +442,10 @@ impl Evaluator<'_> {
                     columns.map(|(at, x)| ((at + 1).to_string(), x)).collect(),
                 ))
             }
-            _ => Err(self.error(expr, "the stored fit has another kind of result for this call")),
+            _ => Err(self.error(
+                expr,
+                "the stored fit has another kind of result for this call",
+            )),
         }
     }
 }

@@ -177,7 +177,10 @@ const ABSENT: [(&str, &str); 7] = [
         "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a \
          program that you can extend",
     ),
-    (MEMBERSHIP, "write it to the right of a bar, as in (1 | mm(a, b))"),
+    (
+        MEMBERSHIP,
+        "write it to the right of a bar, as in (1 | mm(a, b))",
+    ),
     (
         GROUPING,
         "write it to the right of a bar, as in (1 | gr(g, by = z))",

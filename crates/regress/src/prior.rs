@@ -120,14 +120,15 @@ impl Given {
             let names = DISTRIBUTIONS.iter().map(|(known, _)| *known);
             let names = names.chain(SHRINKAGE.iter().map(|(known, _)| *known));
             let near = jensen_data::similar_name(name, names.clone());
-            return Err(
-                Error::at(text, at, format!("`{name}` is not a distribution for priors")).help(
-                    match near {
-                        Some(near) => format!("did you mean {near}?"),
-                        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
-                    },
-                ),
-            );
+            return Err(Error::at(
+                text,
+                at,
+                format!("`{name}` is not a distribution for priors"),
+            )
+            .help(match near {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+            }));
         };
         let numbers: Vec<&str> = arguments
             .split(',')
@@ -138,10 +139,7 @@ impl Given {
             return Err(Error::at(
                 text,
                 at,
-                format!(
-                    "{name} needs {count} arguments, but has {}",
-                    numbers.len()
-                ),
+                format!("{name} needs {count} arguments, but has {}", numbers.len()),
             )
             .help(format!("they are the arguments of Stan's {name}")));
         }

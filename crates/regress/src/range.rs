@@ -122,8 +122,9 @@ pub fn check(
             made.values[row],
             row + 1
         );
-        return Err(Error::at(text, expr.span, message)
-            .help("remove such rows, or correct the bounds"));
+        return Err(
+            Error::at(text, expr.span, message).help("remove such rows, or correct the bounds")
+        );
     }
     Ok(())
 }
@@ -161,7 +162,11 @@ fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Res
             _ => y > 0.0 && y < 1.0,
         };
         if let Some(row) = part.iter().position(|y| !fits(*y)) {
-            let message = format!("`{name}` is {} in row {} of the rows used", part[row], row + 1);
+            let message = format!(
+                "`{name}` is {} in row {} of the rows used",
+                part[row],
+                row + 1
+            );
             return Err(Error::at(text, expr.span, message).help(match family.response {
                 Kinds::Counts => "the family multinomial needs integers of at least 0",
                 _ => "the family dirichlet needs shares between 0 and 1; for counts use --family multinomial",

@@ -305,9 +305,7 @@ impl Regression {
             let mut predictor = maker.predictor(&parameter, &terms)?;
             if let (Some(rate), true) = (&self.observed.rate, self.family.is_mean(&parameter)) {
                 if self.link != Link::Log {
-                    return Err(
-                        Error::new("rate() needs the link log").help("remove the link")
-                    );
+                    return Err(Error::new("rate() needs the link log").help("remove the link"));
                 }
                 let logs = rate.iter().map(|x| x.ln());
                 match &mut predictor.offset {
@@ -449,7 +447,9 @@ impl Regression {
                         groups.name, other.name
                     ),
                 )
-                .help("only effects of one grouping can be correlated: give the others another name"));
+                .help(
+                    "only effects of one grouping can be correlated: give the others another name",
+                ));
             }
         }
         Ok(())
@@ -547,8 +547,10 @@ fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
                 formula.response.value.span,
                 format!("`{name}` is a column, but has a formula as a parameter"),
             )
-            .help(format!("give the parameter another name; to impute a column with missing values, write \
-                           '{name} | mi() ~ …'")));
+            .help(format!(
+                "give the parameter another name; to impute a column with missing values, write \
+                           '{name} | mi() ~ …'"
+            )));
         }
     }
     Ok(())

@@ -356,7 +356,9 @@ fn responses(
             "the family {} has no correlated residuals for mvbind()",
             family.name
         ))
-        .help("several responses need --family gaussian; for other families fit several regressions"));
+        .help(
+            "several responses need --family gaussian; for other families fit several regressions",
+        ));
     }
     if arguments.len() < 2 {
         return Err(error("mvbind() needs at least two responses".to_owned())
@@ -427,9 +429,15 @@ fn one_column(
     let text = evaluator.text;
     if !family.has_categories() && family.response != Kinds::Binary {
         if family.response == Kinds::Trials && made.trials.is_none() {
-            return Err(Error::at(text, expr.span, format!("the family {} needs the number of trials", family.name))
-                .help(format!("write `{expr} | trials(n) ~ …` with a column or a number n, or use --family \
-                               bernoulli for 0 and 1")));
+            return Err(Error::at(
+                text,
+                expr.span,
+                format!("the family {} needs the number of trials", family.name),
+            )
+            .help(format!(
+                "write `{expr} | trials(n) ~ …` with a column or a number n, or use --family \
+                               bernoulli for 0 and 1"
+            )));
         }
         made.values = evaluator.numbers(expr)?;
         return Ok(());
@@ -462,13 +470,9 @@ fn one_column(
         ordered: factor.ordered,
     };
     evaluator.states.insert(CATEGORIES.to_owned(), state);
-    let known = factor.among(&levels).map_err(|word| {
-        Error::at(
-            text,
-            expr.span,
-            format!("the fit has no category `{word}`"),
-        )
-    })?;
+    let known = factor
+        .among(&levels)
+        .map_err(|word| Error::at(text, expr.span, format!("the fit has no category `{word}`")))?;
     if levels.len() < 2 {
         return Err(Error::at(
             text,

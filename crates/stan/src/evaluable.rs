@@ -159,8 +159,10 @@ impl<'p> Search<'p> {
         };
         let diagnostic = Diagnostic::error(Code::Unsupported, span, message);
         self.found.push(match known {
-            true => diagnostic.help(format!("`{name}` can be evaluated with arguments that are data, and in generated \
-                                     quantities")),
+            true => diagnostic.help(format!(
+                "`{name}` can be evaluated with arguments that are data, and in generated \
+                                     quantities"
+            )),
             false => diagnostic,
         });
     }

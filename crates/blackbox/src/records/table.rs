@@ -302,7 +302,11 @@ impl Snapshot for Table {
                     free: read_integers(archive, "free")?,
                 })
             }
-            other => return Err(ArchiveError(format!("a table cannot be stored as `{other}`"))),
+            other => {
+                return Err(ArchiveError(format!(
+                    "a table cannot be stored as `{other}`"
+                )));
+            }
         };
         Ok(Self {
             store,

@@ -318,7 +318,8 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
         if particles.log_p.iter().all(|p| !p.is_finite()) {
             return Err(Status::Diverged {
                 at: 0,
-                reason: "the log density is not finite at any draw of the widened approximation".into(),
+                reason: "the log density is not finite at any draw of the widened approximation"
+                    .into(),
             });
         }
         let size = leapfrog_step(dim).min(LARGEST_STEP);

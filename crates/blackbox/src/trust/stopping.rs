@@ -60,8 +60,9 @@ pub(super) fn judge(
     } else {
         0
     };
-    let words =
-        format!("the next step is predicted to gain {predicted:.2e} ± {deviation:.1e} nats, tolerance {tolerance}");
+    let words = format!(
+        "the next step is predicted to gain {predicted:.2e} ± {deviation:.1e} nats, tolerance {tolerance}"
+    );
     if state.at_limit >= AT_LIMIT {
         return Some(Status::BudgetReached {
             limit: Limit::Draws(settings.max_draws as u64),

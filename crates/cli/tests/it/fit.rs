@@ -615,8 +615,14 @@ fn parameters_of_trustvi_are_flags() {
         let refused = jensen(base.iter().chain(flags)).expect(2);
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
     };
-    refused(&["--trust-eta", "0.6"], "eta is 0.6, but must be between 0 and 0.5");
-    refused(&["--trust-nu1", "0.7"], "nu1 is 0.7, but must be between 0 and 0.7");
+    refused(
+        &["--trust-eta", "0.6"],
+        "eta is 0.6, but must be between 0 and 0.5",
+    );
+    refused(
+        &["--trust-nu1", "0.7"],
+        "nu1 is 0.7, but must be between 0 and 0.7",
+    );
     refused(
         &["--trust-eta", "0.1", "--method", "advi"],
         "--method trust",

@@ -641,7 +641,10 @@ fn a_walk_is_read_between_its_nodes() {
     let walk = fit(&close, "rw2(on=x)", &desk.name("close"))
         .expect(0)
         .stdout;
-    assert!(walk.contains("interpolates `x` linearly between 2000 nodes"), "{walk}");
+    assert!(
+        walk.contains("interpolates `x` linearly between 2000 nodes"),
+        "{walk}"
+    );
     for (prior, message) in [
         (
             "ar1(on=x)",

@@ -106,7 +106,10 @@ fn a_start_may_have_some_of_the_parameters() {
         "{said}"
     );
     let said = fit("{}").expect(3).stderr;
-    assert!(said.contains("the file has no value of a parameter"), "{said}");
+    assert!(
+        said.contains("the file has no value of a parameter"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -412,9 +412,7 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
             return Err("alpha or eta differs from the stored fit".to_owned());
         }
         if start.inference != settings.inference {
-            return Err(
-                "the stored fit used another kind of inference".to_owned(),
-            );
+            return Err("the stored fit used another kind of inference".to_owned());
         }
     }
     Ok(())

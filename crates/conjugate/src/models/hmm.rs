@@ -146,7 +146,9 @@ impl<C: Components> HiddenMarkov<C> {
     ) -> Result<Self, String> {
         let ascending = starts.windows(2).all(|pair| pair[0] <= pair[1]);
         if starts.first() != Some(&0) || starts.last() != Some(&emissions.points()) || !ascending {
-            return Err("the starts of sequences must ascend from 0 to the number of rows".to_owned());
+            return Err(
+                "the starts of sequences must ascend from 0 to the number of rows".to_owned(),
+            );
         }
         let mut blocks = Blocks::default();
         for _ in 0..=k {

@@ -151,7 +151,8 @@ impl Workshop<'_> {
                 (run.end <= file.documents(part)).then_some((file, part, run.first..run.end))
             })
             .collect();
-        let runs = runs.ok_or_else(|| DataError::invalid("the description of a shard is damaged"))?;
+        let runs =
+            runs.ok_or_else(|| DataError::invalid("the description of a shard is damaged"))?;
         shards::write_shard(self.out, shard, &runs, &choice.words, record)
     }
 }

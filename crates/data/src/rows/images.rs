@@ -54,9 +54,7 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|e| e.to_string())?;
-    let size = reader
-        .output_buffer_size()
-        .ok_or("its size is invalid")?;
+    let size = reader.output_buffer_size().ok_or("its size is invalid")?;
     let mut buffer = vec![0; size];
     let info = reader.next_frame(&mut buffer).map_err(|e| e.to_string())?;
     let samples = info.color_type.samples();

@@ -100,8 +100,18 @@ fn errors_say_what_and_where() {
             1,
             8,
         ),
-        ("a <- 1.2.3", "data variable `a`: this is not a number", 1, 6),
-        ("a <- 12abc", "data variable `a`: this is not a number", 1, 6),
+        (
+            "a <- 1.2.3",
+            "data variable `a`: this is not a number",
+            1,
+            6,
+        ),
+        (
+            "a <- 12abc",
+            "data variable `a`: this is not a number",
+            1,
+            6,
+        ),
         (
             "a <- 1e999",
             "data variable `a`: the number is too large",

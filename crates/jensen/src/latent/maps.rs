@@ -166,7 +166,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     (Figure::new("").panel(chart), caption)
 }
 
-/// The model has no shapes of regions, so their positions place neighbours close together.
+/// The model has no shapes of regions, so the plot draws neighbours close together.
 fn regions(
     title: &str,
     piece: &Piece,

@@ -282,9 +282,11 @@ impl Kinds {
                         match known {
                             Ok(category) => Ok(Some(category)),
                             Err(_) if x.is_nan() => Ok(None),
-                            Err(_) => {
-                                Err(refuse(at, x, "a category that none of the training rows has"))
-                            }
+                            Err(_) => Err(refuse(
+                                at,
+                                x,
+                                "a category that none of the training rows has",
+                            )),
                         }
                     };
                     let found: Result<Vec<_>, Error> = gathered.enumerate().map(category).collect();

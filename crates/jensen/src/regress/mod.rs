@@ -63,8 +63,9 @@ impl Kept {
                 folder.path().display()
             )));
         }
-        serde_json::from_slice(&read_bytes(&path)?)
-            .map_err(|error| Error::Input(format!("Jensen cannot read `{}`: {error}", path.display())))
+        serde_json::from_slice(&read_bytes(&path)?).map_err(|error| {
+            Error::Input(format!("Jensen cannot read `{}`: {error}", path.display()))
+        })
     }
 
     /// The summaries to report, in order.

@@ -83,9 +83,7 @@ impl CorpusRequest {
             ));
         }
         if self.pattern.is_some() && !self.keep.is_empty() {
-            return Err(Error::setting(
-                "--pattern defines the words: remove --keep",
-            ));
+            return Err(Error::setting("--pattern defines the words: remove --keep"));
         }
         Ok(())
     }

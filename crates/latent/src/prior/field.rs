@@ -786,7 +786,9 @@ impl Field {
             let determinant =
                 Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
                     .factor(&vec![0.0; n])
-                    .ok_or_else(|| Error::Prior("Jensen cannot factorise the graph's precision".to_owned()))?;
+                    .ok_or_else(|| {
+                        Error::Prior("Jensen cannot factorise the graph's precision".to_owned())
+                    })?;
             let log = determinant - scaled.constant + flat * (rest / phi).ln();
             let divergence = 0.5 * (phi * (trace - nodes) - log);
             Ok(0.5 * (2.0 * divergence).max(f64::MIN_POSITIVE).ln())

@@ -181,7 +181,9 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
             }
             let pivot = upper.get(i, i);
             if pivot == 0.0 {
-                return Err(Error::Prior("flat directions are linearly dependent".to_owned()));
+                return Err(Error::Prior(
+                    "flat directions are linearly dependent".to_owned(),
+                ));
             }
             out.data[j * r + i] = rest / pivot;
         }

@@ -518,7 +518,8 @@ impl Algorithm for Dual<'_, '_> {
             if state.forget() {
                 return Step::go_on(record);
             }
-            let reason = format!("no step lowers the dual, although the duality gap is {gap:.1e} nats");
+            let reason =
+                format!("no step lowers the dual, although the duality gap is {gap:.1e} nats");
             return Step::finish(record, stalled(reason));
         };
         state.idle = if reached.dual > dual - rounding {

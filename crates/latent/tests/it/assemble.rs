@@ -219,7 +219,10 @@ fn positions_of_rows() {
         ("ar1(on=t, step=1)", "not among the evenly spaced nodes"),
         ("rw1(on=t, to=3)", "outside the nodes from 2 to 3"),
         ("grid(rw1, 2, 2, on=cell)", "outside its 2 × 2 cells"),
-        ("grid(rw1, 1, 2)", "the table has 3 rows, but the grid has 2 cells"),
+        (
+            "grid(rw1, 1, 2)",
+            "the table has 3 rows, but the grid has 2 cells",
+        ),
         ("grid(rw3, 2, 3)", "choose rw1, rw2 or spde"),
         ("grid(spde, 2, 3, precision=1)", "has no `precision`"),
         ("icar(graph=nowhere)", "cannot read `nowhere`"),
@@ -229,7 +232,10 @@ fn positions_of_rows() {
             "gp(rbf, ard, lengthscale=(1, 2, 3))",
             "needs one value or a list of 2",
         ),
-        ("icar(graph~path)", "does not learn `graph`: write `graph=…`"),
+        (
+            "icar(graph~path)",
+            "does not learn `graph`: write `graph=…`",
+        ),
         ("ar1(rho=1)", "must be between -1 and 1"),
         ("iid(t)", "unexpected `t`"),
     ] {
@@ -418,14 +424,8 @@ fn columns_that_say_nothing_are_left_out() {
     let both = made("intercept() + fixed(x, level, same)").unwrap();
     assert_eq!(both.covariates().len(), 1);
     let notes = both.notes.join("\n");
-    assert!(
-        notes.contains("the column `level`: constant"),
-        "{notes}"
-    );
-    assert!(
-        notes.contains("the column `same`: equal to"),
-        "{notes}"
-    );
+    assert!(notes.contains("the column `level`: constant"), "{notes}");
+    assert!(notes.contains("the column `same`: equal to"), "{notes}");
     // Without a level a constant column is one.
     let origin = Units {
         centred: false,

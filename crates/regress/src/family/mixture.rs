@@ -49,11 +49,10 @@ fn fit(first: &Family, second: &Family) -> bool {
 pub fn of(parts: &str) -> Result<&'static Family> {
     let names: Vec<&str> = parts.split(',').map(str::trim).collect();
     let [first, second] = names.as_slice() else {
-        return Err(Error::new(format!(
-            "a mixture needs two families, not {}",
-            names.len()
-        ))
-        .help("write --family 'mixture(gaussian, gaussian)'"));
+        return Err(
+            Error::new(format!("a mixture needs two families, not {}", names.len()))
+                .help("write --family 'mixture(gaussian, gaussian)'"),
+        );
     };
     let (first, second) = (Family::named(first)?, Family::named(second)?);
     let name = named(first, second);

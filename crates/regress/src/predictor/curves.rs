@@ -78,9 +78,9 @@ impl Maker<'_, '_> {
             Some((Kind::Text(kind), _)) if kind == "cr" || kind == "tp" => false,
             Some((Kind::Text(kind), _)) if kind == "cc" => true,
             Some((_, bs)) => {
-                return Err(self.error(bs, format!("there is no basis {bs}")).help(
-                    "\"cr\" is a cubic regression spline, and \"cc\" a cyclic one",
-                ));
+                return Err(self
+                    .error(bs, format!("there is no basis {bs}"))
+                    .help("\"cr\" is a cubic regression spline, and \"cc\" a cyclic one"));
             }
         };
         let x = self.evaluator.numbers(&arguments[0].value)?;
@@ -147,7 +147,10 @@ impl Maker<'_, '_> {
             self.smooths.insert(key.clone(), SmoothState::Two(product));
         }
         let Some(SmoothState::Two(product)) = self.smooths.get(&key) else {
-            return Err(self.error(call, "the stored fit has another kind of result for this call"));
+            return Err(self.error(
+                call,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         let Columns { free, blocks } = product.at(&x, &z);
         let label = format!("t2({}, {})", unnamed[0], unnamed[1]);
@@ -184,10 +187,16 @@ impl Maker<'_, '_> {
         };
         let SmoothState::Process([middle, half]) = *self.smooths.entry(key).or_insert_with(learn)
         else {
-            return Err(self.error(call, "the stored fit has another kind of result for this call"));
+            return Err(self.error(
+                call,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         if half == 0.0 {
-            return Err(self.error(call, "a Gaussian process needs a column with different values"));
+            return Err(self.error(
+                call,
+                "a Gaussian process needs a column with different values",
+            ));
         }
         let frequency = |j: usize| (j + 1) as f64 * std::f64::consts::PI / (2.0 * BOUNDARY);
         let function = |j: usize| {
@@ -247,7 +256,10 @@ impl Maker<'_, '_> {
             .entry(key)
             .or_insert(SmoothState::Steps(highest))
         else {
-            return Err(self.error(call, "the stored fit has another kind of result for this call"));
+            return Err(self.error(
+                call,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         if count == 0 {
             return Err(self.error(call, "a monotonic effect needs at least two levels"));

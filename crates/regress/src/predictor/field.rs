@@ -176,10 +176,7 @@ impl Maker<'_, '_> {
     ) -> Result<()> {
         let Kind::Text(file) = &arguments[0].value.kind else {
             return Err(self
-                .error(
-                    &arguments[0].value,
-                    "a map must be a file name in quotes",
-                )
+                .error(&arguments[0].value, "a map must be a file name in quotes")
                 .help(super::takes("car")));
         };
         if made.field.is_some() {

@@ -523,13 +523,7 @@ fn terms_of_columns_that_are_not_all_known() {
         "'x | mi() ~ 1'",
     );
     let told = error("gaussian", &["y ~ double", "x | mi() ~ 1"], &[]);
-    check(
-        &told,
-        "x | mi() ~ 1",
-        "no term uses it",
-        "x",
-        "write mi(x)",
-    );
+    check(&told, "x | mi() ~ 1", "no term uses it", "x", "write mi(x)");
 }
 
 #[test]
@@ -610,7 +604,9 @@ fn groups_series_and_maps_that_mean_nothing() {
 #[test]
 fn priors_of_all_coefficients() {
     let prior = |text: &str| error("gaussian", &["y ~ x"], &[text]);
-    assert!(prior("sigma ~ horseshoe(1)").contains("horseshoe applies to all coefficients together"));
+    assert!(
+        prior("sigma ~ horseshoe(1)").contains("horseshoe applies to all coefficients together")
+    );
     assert!(prior("b[x] ~ R2D2(0.5)").contains("write b ~ R2D2(0.5)"));
     assert!(
         prior("b ~ horseshoe(slab = 2)")
@@ -781,7 +777,10 @@ fn several_responses_decisions_and_mixtures() {
         "{told}"
     );
     let told = error("mixture(gaussian, poisson)", &["y ~ x"], &[]);
-    assert!(told.contains("a mixture of the families gaussian and poisson is not possible"), "{told}");
+    assert!(
+        told.contains("a mixture of the families gaussian and poisson is not possible"),
+        "{told}"
+    );
     let told = error("mixture(gaussian, gausian)", &["y ~ x"], &[]);
     assert!(told.contains("did you mean `gaussian`?"), "{told}");
 }

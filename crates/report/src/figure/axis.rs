@@ -25,7 +25,7 @@ impl Axis {
         Self { log: true, ..self }
     }
 
-    /// Places ticks only at integers.
+    /// Draws ticks only at integers.
     pub(crate) fn whole(self) -> Self {
         Self {
             whole: true,

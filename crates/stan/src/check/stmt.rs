@@ -21,8 +21,12 @@ impl Checker {
         for statement in statements {
             if let Some(span) = left.take() {
                 self.report(
-                    Diagnostic::warning(Code::Unreachable, statement.span, "no path of the program reaches this")
-                        .also(span, "control leaves here"),
+                    Diagnostic::warning(
+                        Code::Unreachable,
+                        statement.span,
+                        "no path of the program reaches this",
+                    )
+                    .also(span, "control leaves here"),
                 );
             }
             if let Ok(checked) = self.statement(statement) {
@@ -83,7 +87,8 @@ impl Checker {
             ast::StmtKind::Call(call) => {
                 let (checked, result, _) = self.call(call, span)?;
                 if result != Type::Void {
-                    let message = format!("the program does not use the value of `{}`", call.name.name);
+                    let message =
+                        format!("the program does not use the value of `{}`", call.name.name);
                     let diagnostic = Diagnostic::error(Code::TypeMismatch, span, message)
                         .help("only functions that return nothing are called as statements");
                     return self.fail(diagnostic);

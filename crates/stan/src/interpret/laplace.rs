@@ -341,7 +341,9 @@ fn drawn(
     let (values, vectors) = dense::eigen_symmetric(&symmetric, n);
     let address = machine.address.at(span);
     let Some(rng) = &mut machine.rng else {
-        return Err(FnError::invalid(format!("{name}: random numbers are not available here")).at(span));
+        return Err(
+            FnError::invalid(format!("{name}: random numbers are not available here")).at(span),
+        );
     };
     rng.go_to(address);
     for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {

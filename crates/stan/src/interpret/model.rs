@@ -247,7 +247,11 @@ impl BoundModel {
     /// Fails if `z` has another dimension, or a bound rejects the point.
     pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
         if z.len() != self.dim {
-            let message = format!("the point has {} coordinates instead of {}", z.len(), self.dim);
+            let message = format!(
+                "the point has {} coordinates instead of {}",
+                z.len(),
+                self.dim
+            );
             return Err(FnError::invalid(message).at(Span::default()));
         }
         machine.work(z.len(), Span::default())?;

@@ -90,7 +90,9 @@ impl<'g> Lower<'_, 'g> {
         let covariance = self.apply(callee, &covariance_args, &levels, false, span, site)?;
         let extents = covariance.dims().map_err(at)?;
         let Leaf::Matrix(rows, cols) = extents.leaf else {
-            return Err(FnError::invalid(format!("{name}: the covariance is not a matrix")).at(span));
+            return Err(
+                FnError::invalid(format!("{name}: the covariance is not a matrix")).at(span),
+            );
         };
         let n = latent(name, (rows, cols)).map_err(at)?;
         let (start, found) = self.laplace_settings((name, &call), n, settings.as_deref(), span)?;

@@ -161,7 +161,8 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let Ok(dims) = before.dims() else {
-                let what = "an iteration assigns to a tuple or complex variable declared outside the loop";
+                let what =
+                    "an iteration assigns to a tuple or complex variable declared outside the loop";
                 return Err(one_by_one(what).at(span));
             };
             if dims.size() == 0 {
@@ -370,7 +371,8 @@ impl<'g> Lower<'_, 'g> {
                 }
                 _ => {
                     return Err(
-                        one_by_one("an iteration assigns to an element of an element").at(target.span)
+                        one_by_one("an iteration assigns to an element of an element")
+                            .at(target.span),
                     );
                 }
             }

@@ -89,7 +89,8 @@ impl<'g> Lower<'_, 'g> {
         let new: Vec<NodeId> = self.tape.guards.borrow()[guards..].to_vec();
         for guard in new {
             if self.depends(guard) == Dependence::Interacting {
-                let message = "records interact: the rejection of a draw depends on several records at once";
+                let message =
+                    "records interact: the rejection of a draw depends on several records at once";
                 return Err(FnError::records(message).at(span));
             }
         }

@@ -218,8 +218,7 @@ impl Parser<'_> {
             }
             T::Jacobian => StmtKind::JacobianPlus(self.increment("jacobian")?),
             T::Else => {
-                let diagnostic =
-                    Diagnostic::error(Code::Syntax, start, "this `else` has no `if`");
+                let diagnostic = Diagnostic::error(Code::Syntax, start, "this `else` has no `if`");
                 return self.fail(diagnostic);
             }
             T::Ident if self.peek_at(1) == T::Ident => {
@@ -457,7 +456,9 @@ impl Parser<'_> {
                     target.span,
                     "this cannot be assigned to",
                 )
-                .help("the left side must be a variable, optionally with indices, or a tuple of such");
+                .help(
+                    "the left side must be a variable, optionally with indices, or a tuple of such",
+                );
                 self.report(diagnostic);
                 Err(Failed)
             }

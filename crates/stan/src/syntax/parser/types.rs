@@ -54,12 +54,9 @@ impl Parser<'_> {
         let mut transform = Transform::default();
         if self.peek() == TokenKind::Less {
             if matches!(base, BaseType::Tuple(_)) {
-                let diagnostic = Diagnostic::error(
-                    Code::Constraint,
-                    self.span(),
-                    "a tuple cannot have bounds",
-                )
-                .help("put them on its components: `tuple(real<lower=0>, int)`");
+                let diagnostic =
+                    Diagnostic::error(Code::Constraint, self.span(), "a tuple cannot have bounds")
+                        .help("put them on its components: `tuple(real<lower=0>, int)`");
                 return self.fail(diagnostic);
             }
             transform = self.transform()?;
