@@ -134,7 +134,7 @@ def check() -> int:
 def table() -> None:
     clusters = [Cluster(1, 2), Cluster(1, 16), Cluster(4, 16), Cluster(16, 16)]
     names = " | ".join(f"{c.machines} × {c.cores} cores" for c in clusters)
-    print(f"| documents | shards | documents a step | {names} |")
+    print(f"| documents | shards | documents per step | {names} |")
     print("| --- | --- | --- |" + " --- |" * len(clusters))
     for documents, shards, share in [(1e6, 16, 1000), (1e7, 64, 1000), (1e8, 256, 1000), (1e9, 256, 1000), (1e9, 256, 20000)]:
         corpus = Corpus(documents, tokens=80, words=14000, bytes=130)

@@ -1,4 +1,4 @@
-"""Gaussian process classification, beside scikit-learn's."""
+"""Gaussian process classification, compared with scikit-learn."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Eight schools, against the posterior that is known."""
+"""Eight schools, compared with the known posterior."""
 
 import json
 from pathlib import Path
@@ -20,6 +20,6 @@ print("            mean   known     sd   known")
 for name, (mean, sd) in known.items():
     found = summary.loc[name]
     print(f"{name:9} {found['mean']:6.2f}  {mean:6.2f} {found['sd']:6.2f}  {sd:6.2f}")
-    # A tenth of a standard deviation is what a trusted fit promises.
+    # A trusted fit promises an error of at most a tenth of a standard deviation.
     assert abs(found["mean"] - mean) < 0.1 * sd
     assert abs(found["sd"] - sd) < 0.08 * sd

@@ -23,7 +23,7 @@ assert fit.trusted
 
 made = fit.to_arviz()
 print(arviz.summary(made, var_names=["mu", "tau", "theta"], kind="stats"))
-# What PyMC does with draws, it does with these.
+# PyMC's functions of draws accept these draws.
 pymc.compute_log_likelihood(made, model=model, progressbar=False)
 pymc.sample_posterior_predictive(made, model=model, extend_inferencedata=True, random_seed=1, progressbar=False)
 print(f"expected log predictive density by leaving one out: {arviz.loo(made).elpd_loo:.1f}")

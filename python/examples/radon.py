@@ -1,4 +1,4 @@
-"""A hierarchical model, from a data frame to pictures by ArviZ."""
+"""A hierarchical model, from a data frame to plots of ArviZ."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Topics of abstracts, with a picture."""
+"""Topics of abstracts, with a plot."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ print(f"{topics.verdict_}; {counts.shape[0]} abstracts, {counts.shape[1]} words,
 for number, top in enumerate(topics.top_words(6, words.get_feature_names_out())):
     print(number, *top)
 
-# The share of each topic in each field, which no fit has seen.
+# The share of each topic in each field. The fit did not use the fields.
 fields = [abstract["category"].split(".")[0] for abstract in abstracts]
 names = sorted(set(fields))
 shares = topics.transform(counts)
@@ -28,5 +28,5 @@ axes.imshow(table, cmap="Blues", aspect="auto")
 axes.set_yticks(range(len(names)), names)
 axes.set_xlabel("topic")
 figure.savefig("topics.png", dpi=60, bbox_inches="tight")
-# Five fields of six have a topic with two fifths of their words.
+# In five of six fields, one topic has at least two fifths of the words.
 assert sum(row.max() > 0.4 for row in table) >= 5

@@ -1,11 +1,11 @@
-"""Three fits that must not be trusted, why, and what helps."""
+"""Three untrustworthy fits, the reasons, and the remedies."""
 
 import warnings
 
 import jensen
 import numpy as np
 
-# What speaks against a fit is printed here.
+# The script prints the reasons against a fit.
 warnings.simplefilter("ignore", jensen.TrustWarning)
 
 
@@ -14,11 +14,11 @@ def shown(title, fit):
     return fit
 
 
-# No prior and no data: there is no posterior to be found.
+# No prior and no data: a posterior does not exist.
 improper = shown("An improper posterior", jensen.fit("parameters { real x; } model { }"))
 assert not improper.trusted
 
-# Outcomes that a covariate separates: the likelihood grows for ever along its coefficient.
+# A covariate separates the outcomes: the likelihood grows without bound along its coefficient.
 SEPARATED = """
 data { int<lower=0> N; vector[N] x; array[N] int<lower=0, upper=1> y; }
 parameters { real a; real b; }
@@ -31,7 +31,7 @@ assert not separated.trusted
 proper = shown("The same with a prior", jensen.fit(SEPARATED.replace("PRIOR", "a ~ normal(0, 2); b ~ normal(0, 2);"), data))
 assert proper.trusted
 
-# A mixture whose labels can be exchanged: one of two equal modes is described.
+# A mixture with exchangeable labels: the fit describes one of two equal modes.
 MIXTURE = """
 data { int<lower=0> N; vector[N] y; }
 parameters { MEANS m; real<lower=0> s; }

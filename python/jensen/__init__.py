@@ -67,7 +67,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    # NumPy is imported with the first name that needs it.
+    # The first name that needs NumPy imports it.
     if name in _HOME:
         import importlib
 

@@ -82,7 +82,7 @@ def from_pymc(model: Any, *, backend: Literal["jax", "numba", "python"] | None =
     if chosen == "jax":
         jaxify = extra("pymc.sampling.jax", "pymc")
         shapes = [at.shape for at in point.values()]
-        # Not `get_jaxified_logp`: what the sign of its value is has changed between versions.
+        # Not `get_jaxified_logp`: the sign of its value has changed between versions.
         log_density = jaxify.get_jaxified_graph(inputs=model.value_vars, outputs=[model.logp(jacobian=True)])
         transform = jaxify.get_jaxified_graph(inputs=model.value_vars, outputs=values)
         function, hvp = _of_jax(lambda z: log_density(*_split(z, shapes))[0])
@@ -185,12 +185,12 @@ def _of_pytensor(
     both = vectorize([log_density, pytensor.tensor.grad(log_density, z)], {z: batch})
     outputs, at = join(point=point, outputs=list(values), inputs=model.value_vars)
     with warnings.catch_warnings():
-        # Of graphs that Numba compiles in object mode.
+        # Warnings about graphs that Numba compiles in object mode.
         warnings.simplefilter("ignore")
         function = pytensor.function([batch], both, mode=mode)
         compute = pytensor.function([at], outputs, mode=mode)
 
-    # PyTensor's functions keep inputs and outputs in themselves, and two fits may be under way.
+    # A function of PyTensor stores its inputs and outputs, and two fits may run at the same time.
     turn = threading.Lock()
 
     def evaluate(points: Array) -> tuple[Array, Array]:
@@ -215,7 +215,7 @@ def _of_jax(
     products = jax.jit(jax.vmap(lambda z, v: jax.jvp(slope, (z,), (v,))[1]))
 
     def padded(points: Array) -> Array:
-        # Every number of rows is compiled anew: powers of two are few.
+        # JAX compiles again for every number of rows; with powers of two, it compiles a few times only.
         rows = 1 << (len(points) - 1).bit_length()
         return np.concatenate([points, np.repeat(points[:1], rows - len(points), axis=0)])
 
@@ -243,9 +243,9 @@ def _jitted(function: Callable[[Any], Any]) -> Callable[[Array], Any]:
 
 
 def _double() -> Any:
-    """Double precision in JAX for what is done within."""
+    """Double precision in JAX inside the block."""
     jax = extra("jax", "numpyro")
-    # JAX renamed it.
+    # JAX renamed this function.
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else extra("jax.experimental", "numpyro").enable_x64()
 
 

@@ -10,7 +10,7 @@ from ._jensen import command
 
 def main() -> int:
     """Runs the command with the process's arguments."""
-    # Ctrl-C belongs to the command: it stops a fit with a checkpoint.
+    # The command handles Ctrl-C: it stops a fit with a checkpoint.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return command(["jensen", *sys.argv[1:]])
 

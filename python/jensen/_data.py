@@ -1,4 +1,4 @@
-"""What users give as programs and data, as the extension module wants it."""
+"""Converts the programs and data of users to the types of the extension module."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def paths_of(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Absolute paths: those who go on, or work elsewhere, have other working folders."""
+    """Absolute paths, because workers and later calls may have other working folders."""
     return [os.path.abspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 

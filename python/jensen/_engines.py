@@ -1,5 +1,5 @@
-"""Engines: whatever runs pure functions of the extension module elsewhere. An engine submits a call, waits for some, and
-tells a worker's end from a call's own error; everything else is the same for all of them.
+"""Engines run pure functions of the extension module in other processes. An engine submits calls, waits for them, and
+distinguishes a lost worker from an error of the call; all other code is the same for all engines.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from ._extra import extra
 
 EngineName = Literal["local", "ray", "mpi"]
 
-#: Workers that one call may cost: what kills every worker that it meets is not tried for ever.
+#: Largest number of workers that one call may lose: a call may kill every worker that runs it.
 TRIES = 5
 
 
 class Lost(Exception):
-    """A worker ended without an answer: it was killed, or its machine was."""
+    """A worker ended without an answer: someone killed it, or its machine stopped."""
 
 
 class Engine(Protocol):
-    """What an engine does. ``workers`` is the number of calls at a time."""
+    """The interface of engines. ``workers`` is the number of simultaneous calls."""
 
     workers: int
 
     def share(self, value: Any) -> Any:
-        """Makes a value ready to be an argument of many calls."""
+        """Prepares a value as an argument of many calls."""
 
     def begin(self) -> None:
-        """Has workers start while the driver does something else, where they start by calls."""
+        """Starts workers early, while the driver does other work, for engines that otherwise start them at the first call."""
 
     def room(self, size: int) -> Room | None:
-        """Memory of so many bytes that is an argument of calls, and an array of bytes for whoever has it; ``None`` where workers
-        see no memory of the driver's.
+        """Memory of this number of bytes as an argument of calls, which driver and workers see as an array of bytes; ``None`` if
+        workers cannot share memory with the driver.
         """
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
-        """Starts ``run_call(*call)``. Calls of one home go to one worker, one after the other, where the engine can say which: what
-        that worker keeps in memory is found again.
+        """Starts ``run_call(*call)``. If the engine can choose the worker, calls of one home go to one worker, one after the other,
+        and reuse the memory of that worker.
         """
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
-        """Those that have ended, at least one."""
+        """The finished calls, at least one."""
 
     def result(self, handle: Any) -> Any:
-        """What it gave; raises ``Lost``, or the call's own error."""
+        """The result of the call; raises ``Lost``, or the error of the call."""
 
 
 def run_call(version: str, function: str, *arguments: Any) -> Any:
-    """A call at a worker: a function of the extension module by its name."""
+    """Calls a function of the extension module by its name, in a worker."""
     if version != _jensen.__version__:
         raise RuntimeError(
             f"the worker on {socket.gethostname()} has jensen {_jensen.__version__}, the driver {version}: "
@@ -76,14 +76,14 @@ def run_call(version: str, function: str, *arguments: Any) -> Any:
 def each(
     engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], homes: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """The calls' numbers and results as they end, those of one home by one worker. A call whose worker is lost is made again;
-    one that has cost ``TRIES`` workers has a ``Lost`` for its result.
+    """The numbers and results of calls in the order in which they end. One worker runs all calls of one home. If a worker is
+    lost, its call runs again; after ``TRIES`` lost workers the result of the call is ``Lost``.
     """
     waiting = deque(range(len(calls)))
     tries = [0] * len(calls)
     running: dict[Any, int] = {}
     while waiting or running:
-        # Those with homes queue there.
+        # Calls with a home wait in the queue of their home.
         while waiting and (homes is not None or len(running) < engine.workers):
             at = waiting.popleft()
             home = None if homes is None else homes[at]
@@ -102,7 +102,7 @@ def each(
 
 
 def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[Engine | None]:
-    """The engine for who drives; ``None`` for ranks of MPI that have served until the driver ended."""
+    """The engine of the driver. Ranks of MPI serve until the driver ends, and then return ``None``."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers is {workers}: expected at least 1")
     if engine == "local":
@@ -114,15 +114,15 @@ def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[En
     raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
 
 
-#: Bytes from which what many calls are given lies in shared memory: less is as fast through their pipes.
+#: Shared arguments of this many bytes or more use shared memory. Smaller ones are as fast through pipes.
 LARGE = 1 << 18
 
-#: What this process has received last, by its name: calls of one step are given the same.
+#: The last value that this process received, by its name: the calls of one step have the same arguments.
 _received_last: tuple[str, bytes] = ("", b"")
 
 
 class _InMemory:
-    """Bytes in shared memory for as long as this object lives; at a worker they are ``bytes``."""
+    """Bytes in shared memory during the lifetime of this object. In a worker they are ``bytes``."""
 
     def __init__(self, value: bytes) -> None:
         from multiprocessing.shared_memory import SharedMemory
@@ -139,7 +139,8 @@ class _InMemory:
 
 
 class Room:
-    """Shared memory for as long as this object lives, to be written and read by all who have it; at a worker it is an array."""
+    """Shared memory during the lifetime of this object, which every process with the object can read and
+    write. In a worker it is an array."""
 
     def __init__(self, size: int) -> None:
         from multiprocessing.shared_memory import SharedMemory
@@ -149,7 +150,7 @@ class Room:
         self._free = weakref.finalize(self, _free, self._block)
 
     def array(self) -> NDArray[np.uint8]:
-        """It must be gone before this object is."""
+        """Delete the array before this object."""
         buffer: Any = self._block.buf
         return np.frombuffer(buffer, np.uint8, self.size)
 
@@ -157,7 +158,7 @@ class Room:
         return _entered, (self._block.name, self.size)
 
 
-#: Rooms that this process has mapped, by their names: those of a run are the same in every step.
+#: The mapped rooms of this process, by their names: every step of a run uses the same rooms.
 _mapped: dict[str, Any] = {}
 
 
@@ -188,21 +189,21 @@ def _received(name: str, size: int) -> bytes:
 
 
 def _has_room(size: int) -> bool:
-    """Whether shared memory takes so many bytes: what is beyond its limit would end the process."""
+    """Whether shared memory has space for this number of bytes: exceeding its limit would end the process."""
     try:
         about = os.statvfs("/dev/shm")
     except (AttributeError, OSError):
-        # It has no place of its own.
+        # This system has no separate file system for shared memory.
         return True
     return bool(about.f_bavail * about.f_frsize > 2 * size)
 
 
 @dataclass(eq=False)
 class _Call:
-    """A call of a local worker, and what came of it."""
+    """A call of a local worker, and its result."""
 
     made: tuple[Any, ...]
-    #: What it gave, or what it ended with.
+    #: Its result, or its error.
     value: Any = None
     error: Exception | None = None
     ended: bool = False
@@ -212,8 +213,8 @@ class _Call:
 
 
 def _serve(pipe: Connection) -> None:
-    """What a worker process does until its driver is gone."""
-    # Interrupts are the driver's, which ends its workers.
+    """The loop of a worker process, which ends with its driver."""
+    # The driver handles interrupts and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, OSError):
         while True:
@@ -231,14 +232,14 @@ def _serve(pipe: Connection) -> None:
 
 
 class _Process:
-    """A worker process with a pipe of its own, which ends with it, in the midst of an answer as well: an executor's workers share
-    queues, and one that is killed while it writes to them or has their lock stops its fellows and the driver.
+    """A worker process with its own pipe, which closes when the process ends, even within an answer. Workers of an executor
+    share queues, and a worker that is killed while it writes to a queue or has its lock blocks the others and the driver.
     """
 
     def __init__(self) -> None:
         import multiprocessing
 
-        # No copies of a process that may have threads.
+        # No fork, because this process may have threads.
         spawn = multiprocessing.get_context("spawn")
         self.pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
@@ -274,15 +275,15 @@ class _Process:
 
 
 class _Local(AbstractContextManager["_Local"]):
-    """Processes of this machine."""
+    """Worker processes on this machine."""
 
     def __init__(self, workers: int | None) -> None:
         self.workers = workers or os.cpu_count() or 1
         self._processes: list[_Process | None] = [None] * self.workers
-        #: Calls that wait: of anybody, and of each worker.
+        #: Waiting calls: for any worker, and for each worker.
         self._waiting: deque[_Call] = deque()
         self._at_home: list[deque[_Call]] = [deque() for _ in range(self.workers)]
-        #: Threads of a driver ask side by side; one of them reads answers, for all.
+        #: Several threads of a driver send calls at the same time; one of them reads the answers for all.
         self._turn = threading.Condition()
         self._is_read = False
 
@@ -323,7 +324,7 @@ class _Local(AbstractContextManager["_Local"]):
                     self._read()
 
     def _read(self) -> None:
-        """Waits for answers, while other threads may ask."""
+        """Waits for answers, while other threads may send calls."""
         asked = {process.pipe: place for place, process in enumerate(self._processes) if process and process.call}
         self._is_read = True
         self._turn.release()
@@ -341,13 +342,13 @@ class _Local(AbstractContextManager["_Local"]):
                 self._lose(place)
 
     def _ask(self) -> None:
-        """Gives calls to workers that have none."""
+        """Sends calls to idle workers."""
         given: list[tuple[int, _Call]] = []
         for place, process in enumerate(self._processes):
             queue = self._at_home[place] or self._waiting
             if queue and (process is None or process.call is None):
                 given.append((place, queue.popleft()))
-        # All start before the first is asked, who may have to be waited for.
+        # Start all workers before the first call, because a start takes time.
         for place, _ in given:
             self._process(place)
         for place, call in given:
@@ -383,7 +384,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         self._stack = ExitStack()
         mpi = extra("mpi4py.futures", "mpi")
         communicator = extra("mpi4py.MPI", "mpi").COMM_WORLD
-        # A single rank serves itself, by a thread.
+        # A single rank serves its own calls, in a thread.
         ranks = max(communicator.Get_size() - 1, 1)
         if workers not in (None, ranks):
             raise ValueError(f"workers is {workers}, but MPI has started {ranks} beside the driver: leave it out")
@@ -416,7 +417,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         try:
             return handle.result()
         except Exception as error:
-            # Executors put the worker's trace before it, with the same message.
+            # Executors put the worker's trace, which has the same message, before the error.
             raise error from None
 
     def __exit__(self, *raised: Any) -> None:
@@ -424,7 +425,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
 
 
 class _Actor:
-    """A worker of Ray that stays."""
+    """A worker of Ray that serves many calls."""
 
     def run_call(self, *call: Any) -> Any:
         return run_call(*call)
@@ -432,8 +433,9 @@ class _Actor:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Has a Ray that starts meanwhile listen where this machine alone reaches it. On Linux it would take the machine's address on
-    its network, also where it is told the loopback's; that it may not is a setting for other systems, read when Ray is imported.
+    """Inside the block, Ray starts on the loopback address, which only this machine reaches. On Linux, Ray would otherwise use
+    the machine's network address, even if the caller names the loopback. Ray has a setting for other systems that prevents
+    this, and reads it at import.
     """
     from ray._private import ray_constants  # type: ignore[import-not-found, unused-ignore]
 
@@ -462,11 +464,11 @@ class _Ray(AbstractContextManager["_Ray"]):
             with _on_loopback():
                 self._ray.init(log_to_driver=False, num_cpus=workers, include_dashboard=False)
         self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
-        # Who loses a worker is told: the same loop asks again for all engines.
+        # Ray reports a lost worker, and the same loop as for all engines repeats the call.
         self._run_call = self._ray.remote(num_cpus=1, max_retries=0)(run_call)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
         self._homes: dict[int, Any] = {}
-        #: Calls of homes that have not ended: the home's number, and who was asked.
+        #: Unfinished calls with a home: the number of the home and its actor.
         self._asked: dict[Any, tuple[int, Any]] = {}
 
     def share(self, value: Any) -> Any:
@@ -505,7 +507,7 @@ class _Ray(AbstractContextManager["_Ray"]):
             raise Lost(str(error).strip().split("\n")[0]) from error
 
     def __exit__(self, *_: object) -> None:
-        # Workers that nobody knows any more end.
+        # A worker without references ends.
         self._homes.clear()
         if self._own:
             self._ray.shutdown()

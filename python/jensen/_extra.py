@@ -1,4 +1,4 @@
-"""Packages that are imported when they are used."""
+"""Imports optional packages at their first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def extra(module: str, name: str) -> Any:
-    """The module, or an error that names the extra that has it."""
+    """The module, or an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

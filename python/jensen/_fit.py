@@ -59,10 +59,10 @@ class Fit:
         self._report = report
         self._data = data or {}
         self._handle = handle
-        # Coordinates, dimensions and observed data that a model brought.
+        # Coordinates, dimensions and observed data of the model.
         self._labels: tuple[Mapping[str, Sequence[Any]], Mapping[str, Sequence[str]], Mapping[str, Any]] = ({}, {}, {})
 
-    # What it is worth.
+    # The verdict and its evidence.
 
     @property
     def trusted(self) -> bool:
@@ -269,7 +269,7 @@ class Fit:
         frame: pd.DataFrame = pandas.DataFrame.from_dict(rows, orient="index", dtype=float)
         return frame
 
-    # Other homes.
+    # Other formats.
 
     def to_cmdstan_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the draws in the CSV format of CmdStan's variational method, like ``draws.csv`` of the command.
@@ -328,7 +328,7 @@ class Fit:
         if seen:
             groups["observed_data"] = {name: np.asarray(value) for name, value in seen.items()}
         constant = {name: value for name, value in self._data.items() if name not in seen}
-        # A number that a dimension has its name from is the dimension's size.
+        # A number that gives a dimension its name is the dimension's size.
         sizes = {dim for name, value in constant.items() if np.ndim(value) for dim in named_dims.get(name, ())}
         constant = {name: value for name, value in constant.items() if np.ndim(value) or name not in sizes}
         if constant:
@@ -337,7 +337,7 @@ class Fit:
         for name, given in (dims or {}).items():
             if name in shapes and len(given) != len(shapes[name]):
                 raise ValueError(f"dims of {name!r} are {list(given)}: expected {len(shapes[name])}, for shape {shapes[name]}")
-        # ArviZ counts coordinates from nought where a dimension has none.
+        # ArviZ numbers coordinates from 0 if a dimension has none.
         named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": named_dims}
         old = int(arviz.__version__.split(".")[0]) < 1
         made = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
@@ -604,8 +604,8 @@ def load(out: str | os.PathLike[str]) -> Fit:
     except FileNotFoundError:
         raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
     except ValueError as error:
-        raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): bring the file back, or fit again") from None
-    # The program knows what its variables are, and the folder has it with its data.
+        raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): restore the file, or fit again") from None
+    # The program has the kinds of its variables, and the folder stores it with its data.
     program = _jensen.Program.stored(os.fspath(out), "{}", None)
     drawn, besides = _jensen.read_draws(folder / "draws.csv")
     page = folder / "report.html"
@@ -628,7 +628,7 @@ def _saved(path: Path) -> Fit:
     try:
         return _of_saved(about, arrays)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise _jensen.Error(f"`{path}` is damaged ({error!r}): save the fit again, or bring the file back") from None
+        raise _jensen.Error(f"`{path}` is damaged ({error!r}): save the fit again, or restore the file") from None
 
 
 def _of_saved(about: dict[str, Any], arrays: dict[str, Array]) -> Fit:

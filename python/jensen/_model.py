@@ -96,7 +96,7 @@ class BoundModel:
             raise ValueError(f"threads is {threads}: expected at least 1")
         self._model, self._seed, self._threads, self._exchangeable = model, seed, threads, exchangeable
         self._values, self._path = split_data(data)
-        # Each combination of `propto` and `jacobian` is a density of its own, compiled when it is first asked for.
+        # Each combination of `propto` and `jacobian` is a separate density, compiled at its first use.
         self._densities: dict[tuple[bool, bool], _jensen.BoundModel] = {}
         self._any = self._density(True, True)
 
@@ -200,7 +200,7 @@ class BoundModel:
     def __repr__(self) -> str:
         return f"<jensen.{type(self).__name__} of {self._model._name}: {self.dim} unconstrained coordinates>"
 
-    # A compiled density is no data: it is made again where the object arrives.
+    # A compiled density cannot be pickled: the receiving process compiles it again.
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_densities": {}, "_any": None}

@@ -94,7 +94,7 @@ def regress_predict(
     predictions. The effect of a new level of a group is drawn from the distribution of all groups.
 
     Raises:
-        ValueError: A column is missing, or has values that the fit does not know.
+        ValueError: A column is missing, or has values that did not occur in the fit.
     """
     columns, path = _columns(data)
     rows, variables, draws = _jensen.regress_predict(os.fspath(folder), columns, path, seed, threads)
@@ -102,7 +102,7 @@ def regress_predict(
     first = 0
     for name, shape in variables:
         size = int(np.prod(shape, dtype=int))
-        # Matrices run down their columns.
+        # Matrices are in column-major order.
         made[name] = draws[:, first : first + size].reshape((len(draws), *reversed(shape))).transpose(
             0, *range(len(shape), 0, -1)
         )
@@ -120,7 +120,7 @@ def regress_effects(
     ``estimate``, ``sd``, ``q05`` and ``q95`` describe the posterior. Rows keep their groups.
 
     Raises:
-        ValueError: A column is missing, or has values that the fit does not know.
+        ValueError: A column is missing, or has values that did not occur in the fit.
     """
     columns, path = _columns(data)
     found = _jensen.regress_effects(os.fspath(folder), columns, path, threads)
@@ -149,7 +149,7 @@ def _row(
 
 
 def _columns(data: Table) -> tuple[list[Any] | None, str | None]:
-    """Columns as the extension module wants them, or a file."""
+    """Columns in the form of the extension module, or a file."""
     if isinstance(data, (str, os.PathLike)):
         return None, os.fspath(data)
     names = data.keys() if isinstance(data, Mapping) else getattr(data, "columns", None)
@@ -171,7 +171,7 @@ def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool,
     if array.ndim != 1:
         raise ValueError(f"the column `{name}` has the shape {array.shape}: expected one value a row")
     if array.dtype.kind == "M":
-        # Refused where a formula uses it, as days in a file are.
+        # A formula that uses this column is an error, as for dates in a file.
         array = np.datetime_as_string(array.astype("datetime64[D]")).astype(object)
     if array.dtype.kind in "biuf":
         return name, array.astype(np.float64), array.dtype.kind == "b", None

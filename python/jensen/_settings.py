@@ -11,7 +11,7 @@ import numpy as np
 
 
 def encode(request: Mapping[str, Any]) -> str:
-    """A request as JSON, of what is given: None is what the command does without the flag."""
+    """A request as JSON, without settings that are None: the command then uses its default."""
     return json.dumps(_given(request), default=_plain)
 
 

@@ -15,7 +15,7 @@ from . import _jensen
 
 Array = npt.NDArray[np.float64]
 
-#: Changes where an earlier version could not read the file.
+#: Changes if an earlier version cannot read the file.
 LAYOUT = 1
 
 #: Rows of the table in a notebook.
@@ -23,7 +23,7 @@ SHOWN = 20
 
 
 def write(path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Writes arrays and what is said of them, whole or not at all."""
+    """Writes arrays and their description, as a whole or not at all."""
     text = json.dumps({"layout": LAYOUT, **about}, default=_plain)
     named: dict[str, Any] = {"about": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
     place = Path(path)
@@ -37,7 +37,7 @@ def write(path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str,
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What :func:`write` has written."""
+    """Reads a file of :func:`write`."""
     wrong = f"`{path}` is not a fit that jensen saved"
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -46,8 +46,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     except PermissionError:
         raise
     except Exception as error:
-        # What a damaged archive raises is anything: of zip, zlib, NumPy and JSON.
-        raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or bring the file back") from None
+        # A damaged archive may raise any error of zip, zlib, NumPy or JSON.
+        raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or restore the file") from None
     layout = about.get("layout") if isinstance(about, dict) else None
     if layout != LAYOUT:
         raise _jensen.Error(f"{wrong} in a layout that this version reads: {layout}, and not {LAYOUT}")
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def page(head: str, trusted: bool, against: list[str], rows: list[tuple[dict[str, Any], Array]], more: int) -> str:
-    """A fit in a notebook: the verdict, what speaks against it, and a row with a histogram for every scalar."""
+    """A fit in a notebook: the verdict, the reasons against it, and a row with a histogram for every scalar."""
     colour = "#137333" if trusted else "#b3261e"
     word = "trusted" if trusted else "NOT to be trusted"
     reasons = "".join(f"<li>{escape(text)}</li>" for text in against)
@@ -79,7 +79,7 @@ def page(head: str, trusted: bool, against: list[str], rows: list[tuple[dict[str
 
 
 def _histogram(draws: Array) -> str:
-    """Draws as a picture without axes; those in the outer hundredths, which would flatten the rest, are left out."""
+    """Draws as a picture without axes. It omits the outer hundredths, which would flatten the histogram."""
     finite = draws[np.isfinite(draws)]
     if len(finite) == 0:
         return ""

@@ -76,7 +76,7 @@ def map_fits(
                 task = tasks[pending[at]]
                 ledger.record(_jensen.failed_row(task, str(row)) if isinstance(row, _engines.Lost) else row)
         finally:
-            # What is there is a table, whatever kept the rest away.
+            # The results so far are a valid table, whatever error stopped the others.
             rows = [json.loads(row) for row in ledger.write_table()]
         if is_file:
             _write(place, rows)
@@ -113,7 +113,7 @@ def build_topics(
     """
     given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     request = {"inputs": [os.fspath(path) for path in given], **settings}
-    # Workers have working folders of their own; the corpus names its inputs as they were given.
+    # Workers have other working folders; the corpus names its inputs by the paths of the user.
     elsewhere = {**request, "inputs": [os.path.abspath(path) for path in given]}
     for name in ("vocabulary", "stop_words"):
         if request.get(name) not in (None, "english", "none"):
@@ -167,7 +167,7 @@ def fit_topics(
     Returns:
         The contents of ``fit.json``; nothing on MPI ranks other than the driver.
     """
-    # Workers have working folders of their own.
+    # Workers have other working folders.
     path = os.path.abspath(corpus)
     request = encode({"topics": topics, **settings})
     with _engines.driver(engine, workers) as workplace:
@@ -182,15 +182,16 @@ def fit_topics(
         return json.loads(summary)  # type: ignore[no-any-return]
 
 
-#: A block of shards: of each its number, its digest and the documents of its share.
+#: A block of shards: the number, the digest and the share of documents of each.
 Block = list[tuple[int, str, list[int]]]
 
-#: Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
+#: Held-out documents of a shard: its number, its digest, the first document, their number, and
+#: the first one's overall index.
 Piece = tuple[int, str, int, int, int]
 
 
 class _TopicsStep:
-    """What workers are asked in a step, and what they answer: in memory that they see where the engine has such, which stays
+    """The requests of a step to workers and their answers. If the engine has shared memory, both are in memory that is kept
     from step to step.
     """
 
@@ -201,7 +202,7 @@ class _TopicsStep:
         self._sent: Any = None
 
     def room(self, size: int) -> NDArray[np.uint8]:
-        """Where what all are asked is written, in the first bytes."""
+        """The memory of the request of a step, which starts at its first byte."""
         if self._ask is None or self._ask.size < size:
             self._answers.clear()
             self._ask = self._workplace.room(size)
@@ -210,7 +211,7 @@ class _TopicsStep:
 
     def _answer(self, block: int) -> _engines.Room | None:
         while self._ask is not None and len(self._answers) <= block:
-            # Room for statistics of all words, and more than their documents' bounds take.
+            # Space for the statistics of all words, and more than the bounds of their documents need.
             self._answers.append(self._workplace.room(self._ask.size + self._ask.size // 4))
         return None if self._ask is None else self._answers[block]
 
@@ -220,7 +221,7 @@ class _TopicsStep:
     def _each(
         self, function: str, calls: list[tuple[Any, ...]], shards: list[list[int]]
     ) -> Iterator[tuple[int, Any]]:
-        """The calls' numbers and what they gave; those that are lost are errors that name their shards."""
+        """The numbers and results of the calls. A lost call is an error that names its shards."""
         for at, found in _engines.each(self._workplace, function, calls):
             if isinstance(found, _engines.Lost):
                 first, last = shards[at][0], shards[at][-1]
@@ -301,8 +302,8 @@ def fit_records(
 
 
 class _FileSteps:
-    """What workers are asked of shards that are files, and what they answer: a function of what every shard is told, its file and
-    digest, what all are asked and its share.
+    """Calls of workers for shards that are files: a function of the settings of the run, the shard's file and digest, the
+    request of the step, and the shard's share.
     """
 
     def __init__(self, workplace: _engines.Engine, function: str) -> None:
@@ -310,7 +311,7 @@ class _FileSteps:
         self._shared: dict[str, Any] = {}
 
     def __call__(self, told: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
-        """The answers of shards; a share is for the shard of this number, file and digest."""
+        """The answers of shards. A share belongs to the shard with this number, file and digest."""
         workplace = self._workplace
         if told not in self._shared:
             self._shared[told] = workplace.share(told)
@@ -379,23 +380,23 @@ def fit_mixture(
 
 
 def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Absolute paths, as workers have working folders of their own: files in their order, those of a folder in that of their names."""
+    """Absolute paths, because workers have other working folders: files in the given order, files of a folder by name."""
     given = [files] if isinstance(files, (str, os.PathLike)) else files
     found: list[str] = []
     for path in given:
         place = os.path.abspath(path)
         inside = None
         if os.path.isdir(place):
-            # Not what other programs leave beside their tables, such as `_SUCCESS`.
+            # Skips files that other programs write next to their tables, such as `_SUCCESS`.
             inside = sorted(name for name in os.listdir(place) if name[0] not in "._")
         if inside == []:
-            raise ValueError(f"the folder {os.fspath(path)!r} holds no files")
+            raise ValueError(f"the folder {os.fspath(path)!r} has no files")
         found += [place] if inside is None else [os.path.join(place, name) for name in inside]
     if not found:
         raise ValueError("no files are given")
     twice = {path for path in found if found.count(path) > 1}
     if twice:
-        raise ValueError(f"{min(twice)!r} is given twice: a file is one shard")
+        raise ValueError(f"{min(twice)!r} appears twice, but every shard needs its own file")
     return found
 
 

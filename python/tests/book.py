@@ -105,7 +105,7 @@ def _named(match):
 def gallery(kept):
     """The examples as they stand, with what they print; `kept` is the page that there is."""
     parts = [
-        f"# Python gallery\n\n{NOTE}\n\nScripts of `python/examples`, run as they stand, and what they print. Last digits "
+        f"# Python gallery\n\n{NOTE}\n\nScripts of `python/examples`, run unchanged, with their output. Last digits "
         "are those of one machine."
     ]
     for script in sorted(EXAMPLES.glob("*.py")):

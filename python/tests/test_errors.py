@@ -98,7 +98,7 @@ def test_wrong_files_of_programs_and_results(line, tmp_path):
         jensen.fit(LINE, line, out=tmp_path / "table.csv")
     with pytest.raises(OSError, match="was not written by jensen"):
         jensen.fit(LINE, line, out=tmp_path)
-    with pytest.raises(ValueError, match="not one that jensen wrote"):
+    with pytest.raises(ValueError, match="did not write the folder"):
         jensen.resume(tmp_path)
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         jensen.fit(LINE, line).to_cmdstan_csv(tmp_path / "none" / "draws.csv")

@@ -55,7 +55,7 @@ def test_methods_and_families_are_values_as_well_as_names(line):
         LINE, line, method=methods.ADVI(grad_samples=2), family=families.LowRank(1), seed=3, refine="none", draws=20
     )
     assert np.array_equal(named["alpha"], made["alpha"])
-    with pytest.raises(TypeError, match="`grad_samples` is given twice"):
+    with pytest.raises(TypeError, match="`grad_samples` appears twice"):
         jensen.fit(LINE, line, method=methods.ADVI(grad_samples=2), grad_samples=2)
 
 
@@ -330,5 +330,5 @@ def test_words_of_new_data_are_not_numbered_anew(line, tmp_path):
     table.write_text("group\n2\n3\n")
     assert fit.generate(program, table)["y"][:, 0] == pytest.approx(fit["alpha"] + 2)
     table.write_text("group\nb\nc\n")
-    with pytest.raises(ValueError, match="`group` would be numbered anew"):
+    with pytest.raises(ValueError, match="would number the words of column `group` again"):
         fit.generate(program, table)

@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_one_error_with_its_place(tmp_path):
     changed("y", lambda y: [*y[:700], float("nan"), *y[701:]])
     refused(r"part-1\.parquet`, row 701, column `y`: NaN")
     changed("x", lambda x: [*x[:30], [1.0], *x[31:]])
-    refused(r"part-1\.parquet`, row 31, column `x`: a list of another length")
+    refused(r"part-1\.parquet`, row 31, column `x`: a list whose length differs")
     changed("g", lambda g: ["west"] * len(g))
     refused(r"part-1\.parquet`, row 1: .*g\[1\]", error=jensen.StanError)
     file.write_bytes(good[: len(good) // 2])

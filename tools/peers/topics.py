@@ -11,7 +11,7 @@ One pass in batches of 100 with tau 1024 and kappa 0.7 unless said otherwise; to
 processor second divide by the time of all threads and processes, which a busy machine does not change much (for Jensen
 those of the whole command, scores included). `--peers estimator` is Jensen's estimator in Python on the same matrix in memory
 (`pip install '.[sklearn]'` in a clone), where all of `fit` is timed: taking the matrix over, bound and coherence. Every method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
-topic proportions; the other half is scored with log sum_k theta_k beta_kv, in nats a word. Proportions are inferred by
+topic proportions; the other half is scored with log sum_k theta_k beta_kv, in nats per word. Proportions are inferred by
 the mean field at alpha = 1/K, and both by the mean field and by CVB0 at alpha = 0.01, 0.03, 0.1 and 0.3: what suits a
 method's topics best is in the column `best`. Topics in use are exp of the entropy of their shares of the tokens (what a
 method put above its prior). NPMI is the mean over topics and pairs of their ten likeliest words, by the training
@@ -77,7 +77,7 @@ def read_corpus(path):
 
 
 def score(heldout, lam, alpha, seed=0):
-    """Mean log predictive probability in nats a word by document completion; its standard error over documents."""
+    """Mean log predictive probability in nats per word by document completion; its standard error over documents."""
     rng = np.random.default_rng(seed)
     elog = np.exp(psi(lam) - psi(lam.sum(1))[:, None])
     beta = lam / lam.sum(1)[:, None]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Findings;
 
-/// A room of the house: its crate, and the crates of the workspace that it may use.
+/// A crate of the workspace, and the crates that it may use.
 struct Room {
     name: &'static str,
     may_use: &'static [&'static str],
@@ -39,7 +39,7 @@ const HOUSE: [Room; 21] = [
         name: "jensen-graph",
         may_use: &["jensen-math", "jensen-density"],
     },
-    // Black-box inference sees the contract alone: neither Stan nor the graph.
+    // Black-box inference sees only the contract: neither Stan nor the graph.
     Room {
         name: "jensen-blackbox",
         may_use: &["jensen-math", "jensen-density", "jensen-run"],
@@ -74,7 +74,7 @@ const HOUSE: [Room; 21] = [
         name: "jensen-stan",
         may_use: &["jensen-math", "jensen-density", "jensen-graph"],
     },
-    // A formula and a table to a program: what is fitted is above it.
+    // A formula and a table give a program, and crates above fit it.
     Room {
         name: "jensen-regress",
         may_use: &["jensen-data"],
@@ -141,7 +141,7 @@ pub struct Package {
     pub uses: Vec<(String, bool)>,
 }
 
-/// What cargo says of the workspace.
+/// Cargo's description of the workspace.
 pub fn metadata(root: &Path) -> Result<Value, String> {
     metadata_of(root, &["--no-deps"])
 }

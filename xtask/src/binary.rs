@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use crate::man;
 use crate::run::{self, Ended};
 
-/// The loader that a binary asks for which is not static.
+/// The loader that a dynamically linked binary requests.
 const LOADER: &[u8] = b"/ld-linux";
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// Builds and packs it, and makes a fit with what was packed.
+/// Builds and packs it, and runs a fit with the packed binary.
 pub fn build(root: &Path) -> Result<Ended, String> {
     if !cfg!(target_os = "linux") {
         return Ok(Ended::Skipped("static binaries are made on Linux".into()));
@@ -69,7 +69,7 @@ pub fn build(root: &Path) -> Result<Ended, String> {
         example.join("eight_schools.json"),
     );
     let mut fit = Command::new(&binary);
-    // It needs nothing of the machine that it runs on.
+    // The binary needs nothing from the machine.
     output(fit.arg("fit").args([program, data]).env_clear())?;
     let size = read(&archive)?.len();
     println!("{}, {:.1} MB", archive.display(), size as f64 / 1e6);
@@ -102,7 +102,7 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
         .collect())
 }
 
-/// What a program writes; its failure is an error.
+/// The output of a program. Its failure is an error.
 fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.stderr(Stdio::inherit()).output();
     let output =

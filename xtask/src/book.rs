@@ -1,10 +1,10 @@
-//! What pages of the book show is what the command says.
+//! Checks that pages of the book show the actual output of the command.
 //!
-//! Blocks of a page are taken in their order, in a folder of their own: one whose info string has `file=NAME` is written
-//! there, and of one that is called `console` every line that begins with `$ ` is run by a shell, with the command in its
-//! path, and the lines below are compared with what it says on both streams. A line `…` stands for any number of lines, a
-//! word `…` for the rest of its line. Numbers may differ as other random numbers make them differ: processors with
-//! other instruction sets draw others.
+//! Runs the blocks of a page in order, in a separate folder. A block whose info string has `file=NAME` is written to
+//! that file. In a block called `console`, a shell runs every line that begins with `$ `, with the command in its path,
+//! and the lines below are compared with its output on both streams. A line `…` matches any number of lines, and a word
+//! `…` the rest of its line. Numbers may differ as other random numbers make them differ: processors with other
+//! instruction sets draw others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use std::process::Command;
 use crate::flags;
 use crate::run::{self, Ended};
 
-/// Stands for what is not shown.
+/// The mark of omitted output.
 const ANY: &str = "…";
 
-/// How far numbers may be apart: in their own size, or in all.
+/// Largest difference of numbers: relative and absolute.
 const NEAR: (f64, f64) = (0.2, 0.1);
 
 /// Runs every page.
@@ -46,7 +46,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
             .to_string_lossy()
             .into_owned();
         let desk = target.join("book-run").join(&name);
-        // What an earlier run left, if anything.
+        // Output of an earlier run, if any.
         let _ = fs::remove_dir_all(&desk);
         fs::create_dir_all(&desk).map_err(|e| format!("{}: {e}", desk.display()))?;
         let mut tried = 0;
@@ -114,7 +114,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// The commands of a block with the numbers of their lines and what is shown below each.
+/// The commands of a block with their line numbers and the output shown below each.
 fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
     let mut found: Vec<(usize, String, Vec<&str>)> = Vec::new();
     for (k, line) in block.lines.iter().enumerate() {
@@ -131,7 +131,7 @@ fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
     found
 }
 
-/// What a command says on both streams.
+/// The output of a command on both streams.
 fn said(command: &str, desk: &Path, programs: &Path) -> Result<String, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("bash")
@@ -143,7 +143,7 @@ fn said(command: &str, desk: &Path, programs: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether lines are as they are shown.
+/// Whether lines match the page.
 fn agree(shown: &[&str], found: &[&str]) -> bool {
     match shown.split_first() {
         None => found.is_empty(),

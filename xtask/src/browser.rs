@@ -1,8 +1,8 @@
 //! Pages as people see them, in a headless Chromium: the reports of real fits, and the playground.
 //!
-//! Chromium is that of the machine (Debian's package `chromium`, which is installed where this runs as root in CI); what
-//! drives it, and knows the rules of accessibility, comes from npm into `target/browser`, where pictures of all pages are
-//! left. `xtask/browser/look.mjs` says what is asked of a page.
+//! Chromium comes from the machine (Debian's package `chromium`, which CI installs as root). Its driver and the rules
+//! of accessibility come from npm into `target/browser`, which also receives pictures of all pages.
+//! `xtask/browser/look.mjs` defines the checks of a page.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::playground;
 use crate::run::{self, Ended};
 
-/// All looks together end after this time.
+/// Time limit of all checks together.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Names of the browser.
@@ -22,7 +22,7 @@ const CHROMIUM: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// Makes fits with the command, and looks at their pages.
+/// Runs fits with the command, and checks their pages.
 pub fn check(root: &Path) -> Result<Ended, String> {
     if !runs("node", "--version") || !runs("npm", "--version") {
         return Ok(Ended::Skipped("node and npm are not installed".into()));
@@ -56,7 +56,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The pictures of the book, taken of the same pages.
+/// The pictures of the book, taken from the same pages.
 pub fn pictures(root: &Path) -> Result<Ended, String> {
     if let Ended::Skipped(reason) = check(root)? {
         return Ok(Ended::Skipped(reason));
@@ -110,7 +110,7 @@ fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// The browser; installed first where there is none and this machine is CI's.
+/// The browser, installed first if it is missing and this machine is CI's.
 fn chromium() -> Option<String> {
     let found = || CHROMIUM.iter().find(|name| runs(name, "--version"));
     if found().is_none() && std::env::var_os("CI").is_some() {

@@ -1,4 +1,4 @@
-//! Every feature of the facade and of the command builds alone, none of them, and all of them.
+//! Builds the facade and the command with every single feature, with none, and with all.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The features of a crate, but for the ones that stand for others.
+/// The features of a crate, except those that only combine others.
 fn names(metadata: &Value, package: &str) -> Result<Vec<String>, String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let features = packages

@@ -1,8 +1,8 @@
-//! What the book says of commands and flags is what the command line declares.
+//! Checks that the book describes the commands and flags that the command line declares.
 //!
-//! The page on the command has a block for every command, between `<!-- jensen NAME -->` and `<!-- end -->`: what it does
-//! and a table of its arguments, made from the declaration (`crates/cli/examples/commands.rs`). What stands around the
-//! blocks, and on other pages, is written by hand, and must name commands and flags that exist.
+//! The page on the command has a block for every command, between `<!-- jensen NAME -->` and `<!-- end -->`: its
+//! description and a table of its arguments, generated from the declaration (`crates/cli/examples/commands.rs`). The
+//! text around the blocks, and on other pages, is written by hand, and may only name existing commands and flags.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::run::{self, Ended};
 
-/// Writes the blocks of the page anew.
+/// Rewrites the blocks of the page.
 pub fn write(root: &Path) -> Result<Ended, String> {
     let commands = declared(root)?;
     let page = page(root);
@@ -22,7 +22,7 @@ pub fn write(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// What is out of date or names what does not exist.
+/// The outdated blocks, and the names that do not exist.
 pub fn faults(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let commands = declared(root)?;
     let own = page(root);
@@ -55,12 +55,12 @@ fn read(page: &Path) -> Result<String, String> {
     fs::read_to_string(page).map_err(|e| format!("{}: {e}", page.display()))
 }
 
-/// A command as it is declared.
+/// A command in its declaration.
 struct Command {
     /// `jensen fit`.
     name: String,
     about: String,
-    /// Whether it does something itself.
+    /// Whether it runs by itself.
     leaf: bool,
     /// `--out`, `-q`.
     flags: Vec<String>,
@@ -97,7 +97,7 @@ fn command(declared: &Value) -> Command {
     };
     let rows = arguments.iter().map(|a| (heading(a), row(a)));
     let mut rows: Vec<(String, String)> = rows.collect();
-    // As the help has them: what has no heading, then heading by heading.
+    // In the order of the help: arguments without a heading, then heading by heading.
     let mut headings = vec![String::new()];
     headings.extend(rows.iter().map(|(heading, _)| heading.clone()));
     rows.sort_by_key(|(heading, _)| headings.iter().position(|h| h == heading));
@@ -110,7 +110,7 @@ fn command(declared: &Value) -> Command {
     }
 }
 
-/// A row of the table: how an argument is written, and what it means.
+/// A row of the table: the notation of an argument, and its meaning.
 fn row(argument: &Value) -> String {
     let text = |name: &str| argument[name].as_str();
     let mut spelled = match (text("long"), text("short")) {
@@ -146,10 +146,10 @@ fn escaped(help: &str) -> String {
     parts.join("`").replace('|', "\\|")
 }
 
-/// Rows that a table shares with an earlier one beyond which they are named and not said again.
+/// Number of rows shared with an earlier table above which they are only named.
 const SHARED: usize = 10;
 
-/// The page with its blocks made anew.
+/// The page with its rewritten blocks.
 fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     let mut blocks: BTreeMap<&str, String> = BTreeMap::new();
     let mut told: Vec<&Command> = Vec::new();
@@ -183,7 +183,8 @@ fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     }
 }
 
-/// What a command does, and its arguments; those that an earlier one has with the same words by name.
+/// The description of a command, and its arguments. Those that an earlier command describes in the same words are only
+/// named.
 fn block(command: &Command, earlier: &[&Command]) -> String {
     let same = |other: &Command| -> Vec<usize> {
         let rows = command.rows.iter().enumerate();
@@ -224,7 +225,7 @@ fn block(command: &Command, earlier: &[&Command]) -> String {
     text
 }
 
-/// Lines of commands: what stands between backticks and lines of blocks, each from `jensen` on.
+/// Command lines: text between backticks and lines of blocks, each starting at `jensen`.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split("```").enumerate();
     parts.flat_map(|(k, part)| {
@@ -247,7 +248,7 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// What is wrong with a line: a command or a flag that does not exist.
+/// The error in a line: a command or a flag that does not exist.
 fn wrong(line: &str, commands: &[Command]) -> Option<String> {
     let end = [" |", ";", " >", " #", " &&"]
         .iter()
@@ -287,7 +288,7 @@ fn wrong(line: &str, commands: &[Command]) -> Option<String> {
     unknown.map(|flag| format!("`{line}`: `{name}` has no `{flag}`"))
 }
 
-/// Flags that stand alone between backticks.
+/// Flags that are alone between backticks.
 fn lone_flags(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));

@@ -1,4 +1,5 @@
-//! Where the instruction set may be asked of the machine: everywhere else it is handed down, so that `--simd` is kept.
+//! The places at which code may ask the machine for its instruction set. All other code receives it as an argument, so
+//! that `--simd` takes effect.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use crate::sources::{before_tests, files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
 const PLACES: [(&str, &str); 20] = [
-    // Nothing is fused there, so that all levels give the same bits.
+    // It uses no fused operations, so all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
     ("crates/blackbox/src/family/globals.rs", SAME_BITS),
@@ -21,7 +22,7 @@ const PLACES: [(&str, &str); 20] = [
     ("crates/jensen/src/stan.rs", DEFAULT),
     ("crates/blackbox/src/records/gradients.rs", DEFAULT),
     ("crates/blackbox/src/records/generic.rs", DEFAULT),
-    // Without a flag: what they store names the level.
+    // Without a flag, because stored files name the level.
     ("crates/glm/src/", NO_FLAG),
     ("crates/latent/src/linear/kernels.rs", NO_FLAG),
     ("crates/latent/src/prior/kernel.rs", NO_FLAG),
@@ -37,7 +38,7 @@ const SAME_BITS: &str = "all levels give the same bits";
 const DEFAULT: &str = "the default of a setting that holds the level";
 const NO_FLAG: &str = "no flag chooses the level";
 
-/// Looks for `Simd::detect` in what users run of a package: not in its tests.
+/// Looks for `Simd::detect` in the code that users run, not in tests.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
     for path in files(&package.folder.join("src"))? {
         let name = shown(&path, root);
@@ -67,7 +68,7 @@ fn detections(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Rows of files and folders that are gone.
+/// Rows for files and folders that no longer exist.
 pub fn check_rows(root: &Path, findings: &mut Findings) {
     for (place, reason) in PLACES {
         if !root.join(place).exists() {

@@ -59,7 +59,7 @@ use std::process::ExitCode;
 
 use crate::run::Ended;
 
-/// What the checks found.
+/// The findings of the checks.
 #[derive(Debug, Default)]
 struct Findings {
     errors: Vec<String>,
@@ -93,7 +93,7 @@ const CHECKS: [Check; 21] = [
     ("miri", toolchains::miri),
 ];
 
-/// A check that takes flags or files, by its name, and says what was found.
+/// A check with flags or files, by its name, and its findings.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
 const ATTACKS: [Attack; 8] = [

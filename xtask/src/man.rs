@@ -1,4 +1,4 @@
-//! The man pages of the command, under `target/man/man1`: `man -M target/man jensen-fit` shows one.
+//! The man pages of the command, in `target/man/man1`: `man -M target/man jensen-fit` shows one.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::run::{self, Ended};
 /// Writes them, as the command line is declared.
 pub fn write(root: &Path) -> Result<Ended, String> {
     let folder = run::target(root)?.join("man/man1");
-    // Commands that are no more have no page.
+    // Removed commands have no page.
     let _ = std::fs::remove_dir_all(&folder);
     let place = folder.to_string_lossy();
     let arguments = [

@@ -1,4 +1,5 @@
-//! Every crate takes the workspace's lints and states what crates.io shows. No published crate depends on an unpublished one.
+//! Checks that every crate uses the workspace's lints and has the metadata that crates.io shows. No published crate
+//! depends on an unpublished one.
 //!
 //! Users depend on three crates. The others are published only because Cargo requires it, and their descriptions say so: their
 //! interfaces change with every version.
@@ -6,7 +7,7 @@
 use crate::Findings;
 use crate::arrows::Package;
 
-/// Looks at one manifest.
+/// Checks one manifest.
 pub fn check(
     package: &Package,
     packages: &[Package],

@@ -1,8 +1,8 @@
-//! Which module may use which inside a crate that is too large for the arrows between crates to hold it.
+//! The modules that each module may use, inside crates that are too large for rules between crates alone.
 //!
-//! A crate with a row in [`CRATES`] names its top-level modules from the ground up, each with what it may reach through
-//! `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`) where a wall has one door.
-//! Modules that stand in one row are one layer: they may use each other.
+//! A crate with a row in [`CRATES`] lists its top-level modules from the bottom up, each with the items that it may
+//! reach through `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`). Modules in
+//! one row form a layer, and may use each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer;
     layers
 }
 
-/// The crates whose modules are held apart.
+/// The crates with rules between modules.
 const CRATES: [(&str, &[Layer]); 5] = [
     ("jensen-stan", &STAN),
     ("jensen-graph", &GRAPH),
@@ -57,12 +57,12 @@ const STAN: [Layer; 17] = [
         modules: &["spelling"],
         may_use: &[],
     },
-    // Text to tree: nothing of types or of the function library.
+    // From text to tree, without types or the function library.
     Layer {
         modules: &["syntax"],
         may_use: &["source", "diagnostic"],
     },
-    // The typed program and the signatures of the library; from the tree only the names of the blocks.
+    // The typed program and the signatures of the library. It uses only the names of the blocks from the tree.
     Layer {
         modules: &["program"],
         may_use: &["source", "syntax::ast::BlockKind"],
@@ -79,7 +79,7 @@ const STAN: [Layer; 17] = [
         modules: &["transform"],
         may_use: &[],
     },
-    // Below both evaluators: values, what computes with them, and distributions.
+    // Below both evaluators: values, computations on them, and distributions.
     Layer {
         modules: &["value"],
         may_use: &["program", "transform"],
@@ -122,7 +122,7 @@ const STAN: [Layer; 17] = [
             "library",
         ],
     },
-    // The interpreter binds the data: a program with its data is what lowering starts from.
+    // The interpreter binds the data, and lowering starts from a program with its data.
     Layer {
         modules: &["lower"],
         may_use: &[
@@ -166,12 +166,12 @@ const GRAPH: [Layer; 14] = [
         modules: &["passes"],
         may_use: &["ir", "ops", "verify"],
     },
-    // Operations that own a graph: which graphs they need, whoever evaluates them.
+    // Operations that own a graph: the graphs that they need, for any evaluator.
     Layer {
         modules: &["solver"],
         may_use: &["ir", "ops", "passes"],
     },
-    // The slow evaluator, which the executors are tested against, shares nothing with them but the graph.
+    // The slow evaluator, against which the executors are tested, shares only the graph with them.
     Layer {
         modules: &["scalar"],
         may_use: &["ir", "ops", "solver"],
@@ -235,7 +235,7 @@ const CONJUGATE: [Layer; 13] = [
         modules: &["policy"],
         may_use: &["temper"],
     },
-    // Drivers know engines by their trait alone.
+    // Drivers use engines only through their trait.
     Layer {
         modules: &["engine"],
         may_use: &["temper"],
@@ -248,7 +248,7 @@ const CONJUGATE: [Layer; 13] = [
         modules: &["ends"],
         may_use: &["engine", "driver"],
     },
-    // A model says who makes the local steps of its points, who is asked what its engine asks.
+    // A model names the source of its local steps, which receives the requests of its engine.
     Layer {
         modules: &["model", "shards", "pointwise", "plain"],
         may_use: &["temper", "family", "policy", "engine"],
@@ -292,9 +292,9 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-/// From the ground up: a module may use those before it.
+/// From the bottom up: a module may use those before it.
 const BLACKBOX: [Layer; 42] = ordered(&[
-    // Numbers: what is asked, counted, drawn and summed.
+    // Numbers: requests, counts, draws and sums.
     "calls",
     "error",
     "noise",
@@ -305,7 +305,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "summary",
     "watched",
     "agreement",
-    // What is fitted, and what is estimated of a density under a member of a family.
+    // Families and densities, and estimates of a density under a member of a family.
     "family",
     "approximation",
     "locals",
@@ -317,7 +317,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "newton",
     "certificate",
     "records",
-    // Neither starts nor refinement know a method.
+    // Neither starts nor refinement depend on a method.
     "starts",
     "symmetry",
     "refine",
@@ -334,7 +334,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "natural",
     "method",
     "settings",
-    // What joins them.
+    // Modules that combine the ones above.
     "driver",
     "fit",
     "refining",
@@ -372,7 +372,7 @@ const LATENT: [Layer; 9] = [
     Layer {
         modules: &["solve"],
         may_use: &[
-            // The placeholder of models whose sites the caller brings.
+            // The placeholder of models with user-defined sites.
             "likelihood::Likelihood",
             "error",
             "matrix",
@@ -383,7 +383,7 @@ const LATENT: [Layer; 9] = [
             "linear",
         ],
     },
-    // Priors are not known to what solves.
+    // Solvers do not depend on priors.
     Layer {
         modules: &["prior"],
         may_use: &[
@@ -445,7 +445,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
             ));
             continue;
         };
-        // A module's own tests may use what stands above it.
+        // A module's own tests may use modules above it.
         let text = read(&path)?;
         for (line, used) in strangers(before_tests(&name, &text), &place, layer, layers, &exports) {
             findings.errors.push(format!(
@@ -461,7 +461,7 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Item -> its path, for what the root of a crate hands on from its modules.
+/// Item -> its path, for items that the root of a crate re-exports from its modules.
 fn exports(root: &str) -> BTreeMap<String, String> {
     let code = without_comments(root);
     let uses = code.split(';').filter_map(|item| {
@@ -476,7 +476,7 @@ fn exports(root: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The path of a file's module from the root of its crate; empty for the root itself.
+/// The path of a file's module from the root of its crate. Empty for the root itself.
 fn module_path(inside: &Path) -> Vec<String> {
     let mut path: Vec<String> = inside
         .with_extension("")
@@ -492,7 +492,7 @@ fn module_path(inside: &Path) -> Vec<String> {
     path
 }
 
-/// Lines and paths that use what the module may not.
+/// Lines and paths that the module may not use.
 fn strangers(
     text: &str,
     place: &[String],
@@ -504,7 +504,7 @@ fn strangers(
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
         let line = 1 + code[..at].matches('\n').count();
-        // `$crate` and names that end in `crate` are no paths of this crate.
+        // `$crate` and names that end in `crate` are not paths of this crate.
         let before = code[..at].chars().next_back();
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$') {
             continue;
@@ -523,7 +523,7 @@ fn strangers(
     }
     for (_, used) in &mut found {
         let (head, rest) = used.split_once("::").unwrap_or((used, ""));
-        // `fit::Fit` is in the module `fit`, whatever the root hands on under that name.
+        // `fit::Fit` is in the module `fit`, even if the root re-exports something with that name.
         let is_module =
             !rest.is_empty() && layers.iter().any(|other| other.modules.contains(&head));
         if let Some(path) = exports.get(head).filter(|_| !is_module) {
@@ -547,7 +547,7 @@ fn strangers(
     found
 }
 
-/// The paths that a path or a tree of paths in braces stands for.
+/// The paths that a path or a tree of paths in braces denotes.
 fn leaves(text: &str) -> Vec<String> {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
     let end = text.find(|c| !word(c)).unwrap_or(text.len());
@@ -592,7 +592,7 @@ fn leaves(text: &str) -> Vec<String> {
     }
 }
 
-/// The text with its line comments blanked; its lines keep their numbers.
+/// The text with its line comments blanked. Line numbers do not change.
 fn without_comments(text: &str) -> String {
     text.lines()
         .map(|line| match line.trim_start().starts_with("//") {
@@ -646,7 +646,7 @@ mod tests {
             used("cellar/mod.rs", "fn f() { super::attic::open() }"),
             [(1, "attic::open".to_owned())]
         );
-        // What the root hands on is its module's.
+        // A re-exported item belongs to its module.
         assert_eq!(
             used("cellar/mod.rs", "use crate::{Door, Unknown};"),
             [(1, "hall::Door".to_owned())]

@@ -1,4 +1,4 @@
-//! Files that the documentation names are there, and places that its links name.
+//! Checks that files named in the documentation exist, and that links lead to existing headings.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ const FOLDERS: [&str; 8] = [
     ".ci/", "crates/", "data/", "docs/", "python/", "r/", "tools/", "xtask/",
 ];
 
-/// Looks at every page.
+/// Checks every page.
 pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     let book = root.join("docs/book/src");
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
@@ -51,7 +51,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     targets.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
 }
 
-/// Whether the file of a link is there, and where it is a page, the heading.
+/// Whether the file of a link exists and, if it is a page, the heading.
 fn leads_somewhere(page: &Path, link: &str) -> bool {
     let (file, heading) = link.split_once('#').unwrap_or((link, ""));
     let target = match file {
@@ -64,7 +64,7 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
     }
 }
 
-/// What mdBook calls the headings of a page, but for the numbers of those that are alike.
+/// mdBook's anchors for the headings of a page, except for the numbers of repeated ones.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let prose = text.split("```").step_by(2);
     let headings = prose
@@ -85,7 +85,7 @@ fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// What stands alone between backticks and begins with a folder of the repository.
+/// Text alone between backticks that begins with a folder of the repository.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));

@@ -1,9 +1,9 @@
 //! The playground: one page with the checker, the fits and the reports of the library, compiled to WebAssembly.
 //!
-//! The page needs nothing but itself and works from a file. Its sources are in `docs/playground`; the engine is the crate
-//! `jensen-playground`. The standard library for WebAssembly is that of the toolchain (`rustup target add wasm32-unknown-unknown`),
-//! or is compiled from the sources of a toolchain that has them: that in use (`rustup component add rust-src`), or Debian's packages
-//! `rustc-web` and `rust-web-src`.
+//! The page needs no other files and works from a file. Its sources are in `docs/playground`; the engine is the crate
+//! `jensen-playground`. The standard library for WebAssembly comes from the toolchain
+//! (`rustup target add wasm32-unknown-unknown`), or is compiled from the sources of a toolchain: the current one
+//! (`rustup component add rust-src`), or Debian's packages `rustc-web` and `rust-web-src`.
 
 use std::fs;
 use std::io::Write;
@@ -18,13 +18,13 @@ use serde_json::json;
 
 use crate::run::{self, Ended};
 
-/// What it is compiled for.
+/// The compilation target.
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Debian's compiler, whose sources lie where it looks for them.
+/// Debian's compiler, which finds its sources by itself.
 const DEBIAN: &str = "/usr/bin/rustc";
 
-/// What the compiler is asked for: vector instructions, which every browser of the last years has, and a stack as deep as a thread's.
+/// The compiler flags: vector instructions, which every recent browser supports, and a stack as deep as a thread's.
 const FEATURES: &str = "-Ctarget-feature=+simd128";
 const STACK: &str = "-Clink-arg=-zstack-size=8388608";
 
@@ -47,7 +47,7 @@ pub fn build(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The page, built; or why it cannot be.
+/// The built page, or the reason why it cannot be built.
 pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
     let Some(toolchain) = toolchain(root) else {
         return Ok(Err(format!(
@@ -86,20 +86,20 @@ pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
     Ok(Ok(page))
 }
 
-/// What compiles for WebAssembly.
+/// A compiler for WebAssembly.
 struct Toolchain {
-    /// Another compiler than that in use.
+    /// Another compiler than the current one.
     rustc: Option<&'static str>,
     /// Whether the standard library is compiled, too.
     from_sources: bool,
     linker: PathBuf,
 }
 
-/// The first toolchain that serves; Debian's is installed where this machine is CI's.
+/// The first suitable toolchain. CI installs Debian's.
 fn toolchain(root: &Path) -> Option<Toolchain> {
     let own = printed(root, "rustc", "sysroot")?;
     let host = printed(root, "rustc", "host-tuple")?;
-    // The linker of a toolchain of rustup; Debian has none that is newer than its oldest compiler.
+    // The linker of a rustup toolchain. Debian's linkers are older than its newest compiler.
     let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
     if !linker.is_file() {
         return None;
@@ -128,7 +128,7 @@ fn has_sources(sysroot: &Path) -> bool {
         .is_file()
 }
 
-/// What a compiler prints of itself.
+/// A compiler's description of itself.
 fn printed(root: &Path, rustc: &str, what: &str) -> Option<PathBuf> {
     let mut command = Command::new(rustc);
     command.args(["--print", what]).current_dir(root);
@@ -141,7 +141,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Bytes as a page holds them: gzip in base 64.
+/// Bytes in the form of a page: gzip in base 64.
 fn packed(bytes: &[u8]) -> Result<String, String> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
@@ -159,7 +159,7 @@ fn assembled(sources: &Path, engine: &str) -> Result<String, String> {
         let [program, data] = ["stan", "data"].map(|kind| text(&format!("examples/{stem}.{kind}")));
         examples.push(json!({ "name": name, "program": program?, "data": data? }));
     }
-    // Nothing in a script may look like its end.
+    // A script must not contain its own end tag.
     let examples = json!(examples).to_string().replace('<', "\\u003c");
     let mut html = text("index.html")?;
     for (place, content) in [

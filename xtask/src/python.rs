@@ -1,7 +1,7 @@
-//! The Python package: built as a wheel, installed into environments of its own, and tested there.
+//! The Python package: builds a wheel, installs it into separate environments, and tests it there.
 //!
-//! Where `JENSEN_BUILT` names a folder with a built extension module, the wheel is packed around that one; else maturin builds
-//! it in the profile that `pip install .` has.
+//! If `JENSEN_BUILT` names a folder with a built extension module, the wheel contains that one. Otherwise maturin
+//! builds it in the profile of `pip install .`.
 //!
 //! | check | environment | what is run |
 //! | --- | --- | --- |
@@ -17,22 +17,23 @@ use std::time::{Duration, Instant};
 
 use crate::run::{self, Ended};
 
-/// Versions of Python to look for, the best first: the stable ABI begins with 3.10, and ArviZ 0.x needs none later than 3.11.
+/// Versions of Python to look for, best first. The stable ABI begins with 3.10, and ArviZ 0.x needs at most 3.11.
 const VERSIONS: [&str; 4] = ["3.11", "3.10", "3.12", "3.13"];
 
-/// Those that ArviZ 1 needs.
+/// The versions that ArviZ 1 needs.
 const LATER: [&str; 2] = ["3.12", "3.13"];
 
-/// What the checks need beside the package's own extras.
+/// Requirements of the checks in addition to the package's extras.
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
 
 /// All crates have one version, this one's too.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Seconds that a run of tests may take: what hangs is stopped, and says where. Five minutes are what the slowest of them takes.
+/// Time limit of a test run in seconds. A hanging run is stopped, and reports its position. The slowest run takes five
+/// minutes.
 const LIMIT: Duration = Duration::from_secs(480);
 
-/// Builds, installs, checks types and runs the tests. Skipped where there is no interpreter, or nothing can be downloaded.
+/// Builds, installs, checks types and runs the tests. Skipped if there is no interpreter, or downloads are impossible.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -52,7 +53,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The tests of what reads models of PyMC and NumPyro, and of samplers that use our gradients.
+/// The tests of code that reads models of PyMC and NumPyro, and of samplers that use Jensen's gradients.
 pub fn bridges(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -87,7 +88,7 @@ pub fn distributed(root: &Path) -> Result<Ended, String> {
     {
         return Ok(Ended::Skipped("Ray and MPI cannot be downloaded".into()));
     }
-    // Ray has been seen to wait for ever for a worker that a test had killed, once in many runs.
+    // In one of many runs, Ray waited forever for a worker that a test had killed.
     let (tests, start) = (["python/tests/test_distributed.py"], Instant::now());
     if let Err(error) = main.test(&tests) {
         if start.elapsed() < LIMIT {
@@ -99,7 +100,8 @@ pub fn distributed(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// A wheel that other machines can install: against an old glibc, by PyPI's zig, so that no C compiler is needed.
+/// A wheel that other machines can install, built against an old glibc with PyPI's zig, so that no C compiler is
+/// necessary.
 pub fn wheel(root: &Path) -> Result<Ended, String> {
     let Some(interpreter) = interpreter(&VERSIONS) else {
         return Ok(Ended::Skipped(
@@ -124,7 +126,7 @@ pub fn wheel(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The environment of the tests with a wheel installed in it, and the wheel; or why there is none.
+/// The environment of the tests with a wheel installed in it, and the wheel, or the reason why there is none.
 fn prepared(root: &Path) -> Result<Result<(Environment<'_>, String), String>, String> {
     let Some(interpreter) = interpreter(&VERSIONS) else {
         return Ok(Err("no Python from 3.10 on with venv is installed".into()));
@@ -168,7 +170,7 @@ struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// The environment in a folder, made where there is none.
+    /// The environment in a folder, created if necessary.
     fn made(root: &'a Path, interpreter: &str, folder: &str) -> Result<Self, String> {
         let python = root.join(folder).join("bin/python");
         if !python.exists() {
@@ -186,7 +188,7 @@ impl<'a> Environment<'a> {
 
     /// Runs files of tests, or all of them.
     fn test(&self, files: &[&str]) -> Result<(), String> {
-        // What a test writes to standard error is kept until it has ended, which one that hangs does not.
+        // pytest keeps the standard error of a test until it ends, so a hanging test would show nothing.
         let watched = format!(
             "import faulthandler, os, sys, pytest; \
              faulthandler.dump_traceback_later({}, exit=True, file=os.fdopen(os.dup(2), 'w')); \
@@ -197,14 +199,14 @@ impl<'a> Environment<'a> {
     }
 
     fn install(&self, what: &[&str]) -> Result<(), String> {
-        // Without a network the first of many waits would be the only one worth its time.
+        // Without a network, only the first of many waits is useful.
         let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
         let patience = ["--retries", "1", "--timeout", "20"];
         self.run(&[&pip[..], &patience, what].concat())
     }
 }
 
-/// The first interpreter of these versions that serves: on the path, or in pyenv's folder.
+/// The first suitable interpreter of these versions, on the path or in pyenv's folder.
 fn interpreter(versions: &[&str]) -> Option<String> {
     let named = versions.iter().map(|version| format!("python{version}"));
     let kept = versions.iter().flat_map(|version| of_pyenv(version));
@@ -221,7 +223,7 @@ fn minor(version: &str) -> u32 {
     minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
 }
 
-/// The interpreters of a version that pyenv keeps: its commands on the path answer for one version alone.
+/// pyenv's interpreters of a version, because its commands on the path support a single version.
 fn of_pyenv(version: &str) -> Vec<String> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or(home);
@@ -236,7 +238,7 @@ fn of_pyenv(version: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether an interpreter is there, new enough, and can make environments.
+/// Whether an interpreter exists, is new enough, and can create environments.
 fn serves(name: &str, oldest: u32) -> bool {
     let script = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < (3, {oldest}))");
     let mut command = Command::new(name);
@@ -260,7 +262,7 @@ fn newest(folder: &Path) -> Result<String, String> {
 fn start(root: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
-    // Commands of an environment find each other on the path, as where it is activated.
+    // Commands of an environment find each other on the path, as after activation.
     if let Some(own) = Path::new(program).parent().filter(|own| own.is_absolute()) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = std::iter::once(own.to_owned()).chain(std::env::split_paths(&path));

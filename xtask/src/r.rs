@@ -5,7 +5,7 @@
 //! | `r-smoke` | those that the package imports, and testthat | tests of a minute, from an installed package |
 //! | `r` | brms, rstan and the other suggestions too | `R CMD check --as-cran`, with vignettes and all tests |
 //!
-//! What is missing is asked of Debian, by `r-smoke` where this runs in CI alone.
+//! Missing packages are installed from Debian, by `r-smoke` only in CI.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ const NEEDED: [&str; 5] = [
     "r-cran-testthat",
 ];
 
-/// Those of its suggestions, and what builds vignettes.
+/// Its suggested packages, and the packages that build vignettes.
 const SUGGESTED: [&str; 9] = [
     "r-cran-bayesplot",
     "r-cran-brms",
@@ -34,10 +34,11 @@ const SUGGESTED: [&str; 9] = [
     "pandoc",
 ];
 
-/// What R's checker says where nothing is wrong: notes, as of a version that CRAN has not seen, may stand before it.
+/// The output of R's checker without problems. Notes may precede it, for example about a version that CRAN has not
+/// seen.
 const PASSED: &str = "Status: ";
 
-/// Installs the package into a library of its own and runs its short tests.
+/// Installs the package into a separate library and runs its short tests.
 pub fn smoke(root: &Path) -> Result<Ended, String> {
     if !has(&NEEDED) && std::env::var_os("CI").is_some() {
         run::apt_get(&NEEDED);
@@ -64,7 +65,7 @@ pub fn smoke(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// What CRAN asks of a package, and all tests with the real packages.
+/// CRAN's checks, and all tests with the real packages.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let all = [&NEEDED[..], &SUGGESTED].concat();
     if !has(&all) {
@@ -83,7 +84,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
         ("JENSEN_TESTS", "all"),
         ("_R_CHECK_CRAN_INCOMING_", "false"),
         ("_R_CHECK_FORCE_SUGGESTS_", "false"),
-        // No clock of the network is asked for.
+        // Disables the check of the current time over the network.
         ("_R_CHECK_SYSTEM_CLOCK_", "false"),
     ];
     r(
@@ -104,7 +105,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The name of the archive that `R CMD build` makes.
+/// The name of the archive from `R CMD build`.
 fn archive(package: &Path) -> Result<String, String> {
     let description = std::fs::read_to_string(package.join("DESCRIPTION"));
     let description = description.map_err(|error| error.to_string())?;
@@ -121,7 +122,7 @@ fn command(root: &Path) -> Result<String, String> {
     Ok(jensen.to_string_lossy().into_owned())
 }
 
-/// Whether R and what these packages of Debian bring are there.
+/// Whether R and these Debian packages are available.
 fn has(packages: &[&str]) -> bool {
     packages
         .iter()

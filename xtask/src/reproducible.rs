@@ -1,4 +1,5 @@
-//! Whether the binary is a function of the sources: the command is built in two folders, byte by byte the same.
+//! Checks that the binary is a function of the sources: builds of the command in two folders are identical byte for
+//! byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,15 +7,15 @@ use std::process::Command;
 
 use crate::run::{Ended, cargo};
 
-/// Builds what a quick build has in `target/reproducible/a` and `…/the-second-folder`, with the flags that the book states.
+/// Makes a quick build in `target/reproducible/a` and `…/the-second-folder`, with the flags in the book.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let desk = root.join("target/reproducible");
     let _ = fs::remove_dir_all(&desk);
     let desk = fs::create_dir_all(&desk).and_then(|()| desk.canonicalize());
     let desk = desk.map_err(|e| format!("target/reproducible: {e}"))?;
-    // Names of different lengths show paths that are left in.
+    // Names of different lengths reveal embedded paths.
     let folders = [desk.join("a"), desk.join("the-second-folder")];
-    // Both before either is built: the sources may be worked on meanwhile.
+    // Copies both before either is built, because the sources may change meanwhile.
     for folder in &folders {
         copy(root, folder)?;
     }
@@ -35,7 +36,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// The files that the repository holds.
+/// The files of the repository.
 fn copy(root: &Path, folder: &Path) -> Result<(), String> {
     let listed = Command::new("git")
         .arg("ls-files")

@@ -1,15 +1,15 @@
-//! Cargo, started by the checks that need it.
+//! Runs Cargo for the checks that need it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How a check ended that found nothing wrong.
+/// The outcome of a check without findings.
 #[derive(Debug)]
 pub enum Ended {
     /// It was made.
     Done,
-    /// It could not be made here, for this reason.
+    /// It could not run here, for this reason.
     Skipped(String),
 }
 
@@ -19,7 +19,7 @@ pub fn cargo(root: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Res
     finish(Command::new(cargo), root, arguments, variables)
 }
 
-/// A built example of the command, from the build that is given or else in the profile `quick`.
+/// A built example of the command, from the given build or otherwise in the profile `quick`.
 pub fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     let folder = match given() {
         Some(folder) => folder,
@@ -62,7 +62,7 @@ pub fn given() -> Option<PathBuf> {
     std::env::var_os(BUILT).map(PathBuf::from)
 }
 
-/// The folder of a built command: the one that is given, or else that of the profile `quick` with every part.
+/// The folder of a built command: the given one, or otherwise that of the profile `quick` with every part.
 pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
     if let Some(folder) = given() {
         return Ok(folder);
@@ -75,7 +75,7 @@ pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
     Ok(target(root)?.join("quick"))
 }
 
-/// Asks Debian for packages. Who needs them looks whether they are there.
+/// Installs Debian packages. Callers check whether they exist.
 pub fn apt_get(packages: &[&str]) {
     let install = ["install", "-y", "-qq", "--no-install-recommends"];
     for arguments in [vec!["update", "-qq"], [&install[..], packages].concat()] {
@@ -94,14 +94,14 @@ pub fn cargo_of(
 ) -> Result<(), String> {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain, "cargo"]);
-    // What cargo says of itself to the programs that it runs must not reach another cargo.
+    // Another cargo must not receive the variables that cargo sets for the programs it runs.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos(name)) {
         command.env_remove(name);
     }
     finish(command, root, arguments, variables)
 }
 
-/// Whether a program of a toolchain can be run here.
+/// Whether a program of a toolchain can run here.
 pub fn has(toolchain: &str, program: &[&str]) -> bool {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain]).args(program);

@@ -1,6 +1,6 @@
-//! What the command is made of: a bill of materials in CycloneDX 1.5, of `Cargo.lock` and the crates' manifests.
+//! The components of the command: a bill of materials in CycloneDX 1.5, from `Cargo.lock` and the crates' manifests.
 //!
-//! It names neither time nor place, so that the same sources give the same file.
+//! It contains neither times nor paths, so the same sources give the same file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +53,7 @@ fn bill(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Res
         .into_iter()
         .map(|package| (text(&package["id"]), package))
         .collect();
-    // What tests alone depend on is no part of the command.
+    // Dependencies of tests alone are not part of the command.
     let edges: BTreeMap<String, Vec<String>> = list(&metadata["resolve"]["nodes"])
         .iter()
         .map(|node| {
@@ -90,7 +90,7 @@ fn bill(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Res
             "type": "library", "bom-ref": purl, "purl": purl, "name": name, "version": version,
         });
         if let Some(licence) = package["license"].as_str() {
-            // The older way of writing "or".
+            // The older notation of "or".
             let expression = licence.replace('/', " OR ");
             component["licenses"] = json!([{ "expression": expression }]);
         }
@@ -142,7 +142,7 @@ mod tests {
         let parts = bill["components"].as_array().unwrap();
         let named = |name: &str| parts.iter().any(|part| part["name"] == name);
         assert!(named("jensen-math") && named("serde_json"));
-        // Tests alone use it.
+        // Only tests use it.
         assert!(!named("proptest"));
         for part in parts {
             assert!(part["licenses"][0]["expression"].is_string(), "{part}");

@@ -1,12 +1,12 @@
-//! Files stay short, and every library turns on the lints that keep it from printing, from the environment, files and
-//! processes: `clippy.toml` has their list.
+//! Checks that files are short, and that every library turns on the lints against printing, environment variables,
+//! files and processes, which `clippy.toml` lists.
 
 use std::path::{Path, PathBuf};
 
 use crate::Findings;
 use crate::arrows::Package;
 
-/// Faces and tools: they may do what libraries may not.
+/// Interfaces and tools, which may do things that libraries may not.
 const OUTSIDE: [&str; 5] = [
     "jensen-cli",
     "jensen-python",
@@ -15,13 +15,13 @@ const OUTSIDE: [&str; 5] = [
     "xtask",
 ];
 
-/// What stands in the `lib.rs` of every library.
+/// The required text in the `lib.rs` of every library.
 const KEPT: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout))]";
 
 /// Lines of a file beyond which it has more than one subject.
 const LONG: usize = 800;
 
-/// Looks at the sources of one crate.
+/// Checks the sources of one crate.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let folder = package.folder.join("src");
     for path in files(&folder)? {
@@ -45,7 +45,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// Whether a `lib.rs` turns the lints on, however its lines are broken.
+/// Whether a `lib.rs` turns the lints on, with any line breaks.
 fn is_kept(text: &str) -> bool {
     let dense = |text: &str| -> String { text.split_whitespace().collect() };
     dense(text).replace(",)", ")").contains(&dense(KEPT))
@@ -56,7 +56,7 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// A path as seen from the workspace's folder.
+/// A path relative to the workspace's folder.
 pub fn shown(path: &Path, root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     path.strip_prefix(&root)
@@ -65,7 +65,8 @@ pub fn shown(path: &Path, root: &Path) -> String {
         .to_string()
 }
 
-/// The lines of a file before its unit tests; none of a file of tests. A declaration of such a file ends nothing.
+/// The lines of a file before its unit tests. A file of tests has none. The declaration of a separate test file ends
+/// nothing.
 pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
     const MODULE: &str = "#[cfg(test)]\n";
     if name.ends_with("tests.rs") {

@@ -1,25 +1,25 @@
-//! Which tests take long: `cargo xtask times [LOG]`.
+//! The slowest tests: `cargo xtask times [LOG]`.
 //!
-//! LOG is what `cargo test --workspace` said with `.ci/timed` as its runner, which has each test say its time; without it the
-//! tests are run so. Times are by the clock, with other tests beside.
+//! LOG is the output of `cargo test --workspace` with `.ci/timed` as its runner, which prints the time of each test.
+//! Without LOG, this runs the tests. Times are wall-clock times, with other tests in parallel.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Seconds that a test may take which is not in [`SLOW`]: a suite of a thousand is waited for.
+/// Largest number of seconds of a test that is not in [`SLOW`], so that a thousand tests finish soon.
 const LIMIT: f64 = 20.0;
 
-/// Seconds of all tests together on two quiet cores of November 2026. Where they take longer, the machine is slower or busy,
-/// and so is every test: the limit grows in proportion.
+/// Seconds of all tests together on two quiet cores of November 2026. On a slower or busy machine every test takes
+/// longer, and the limit grows in proportion.
 const QUIET: f64 = 630.0;
 
 /// How much more than the average test one may be slowed down on a busy machine.
 const UNEVEN: f64 = 2.0;
 
-/// How many of the slowest are shown.
+/// Number of the slowest tests to show.
 const SHOWN: usize = 15;
 
-/// Tests that may take longer, and why.
+/// Tests that may take longer, with the reason.
 const SLOW: [(&str, &str); 11] = [
     (
         "centring::where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written",
@@ -67,7 +67,7 @@ const SLOW: [(&str, &str); 11] = [
     ),
 ];
 
-/// Shows the slowest tests, and refuses slow ones without a reason.
+/// Shows the slowest tests, and rejects slow ones without a reason.
 pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     let log = match arguments {
         [] => log(root)?,
@@ -104,7 +104,7 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
 }
 
-/// What the tests say, run with their times.
+/// The output of the tests, run with their times.
 fn log(root: &Path) -> Result<String, String> {
     let host = Command::new("rustc").arg("-vV").output();
     let host = host.map_err(|error| format!("rustc: {error}"))?;
@@ -126,7 +126,7 @@ fn log(root: &Path) -> Result<String, String> {
     }
 }
 
-/// Names of tests with their seconds, of lines such as `test name ... ok <1.234s>`.
+/// Names of tests with their seconds, from lines such as `test name ... ok <1.234s>`.
 fn times(log: &str) -> Vec<(&str, f64)> {
     log.lines()
         .filter_map(|line| {

@@ -1,4 +1,4 @@
-//! What other toolchains show where they are installed: the oldest Rust, AddressSanitizer, Miri.
+//! Checks with other toolchains, if they are installed: the oldest Rust, AddressSanitizer, Miri.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,12 +16,12 @@ const KERNELS: [&str; 6] = [
     "jensen-neural",
 ];
 
-/// The only platform whose sanitizer is asked for.
+/// The only platform with a supported sanitizer.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 const NIGHTLY: &str = "nightly";
 
-/// The workspace type-checks with the Rust that its manifests promise.
+/// Type-checks the workspace with the Rust version in its manifests.
 pub fn oldest(root: &Path) -> Result<Ended, String> {
     let metadata = metadata(root)?;
     let promised = metadata["packages"][0]["rust_version"]
@@ -36,7 +36,7 @@ pub fn oldest(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Licences, advisories and sources of all dependencies, by the rules in `deny.toml`.
+/// Checks licences, advisories and sources of all dependencies by the rules in `deny.toml`.
 pub fn dependencies(root: &Path) -> Result<Ended, String> {
     let mut version = Command::new("cargo-deny");
     version.arg("--version").stdout(Stdio::null());
@@ -73,7 +73,7 @@ pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     KERNELS
         .iter()
         .for_each(|name| arguments.extend(["-p", name]));
-    // Leaks are no unsafety, and the threads of a pool live until the process ends.
+    // Leaks are not unsafe, and the threads of a pool live until the process ends.
     let variables = [
         ("RUSTFLAGS", "-Zsanitizer=address"),
         ("ASAN_OPTIONS", "detect_leaks=0"),
@@ -82,7 +82,8 @@ pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The unit tests of the kernels on whole vectors run under Miri, which knows no vector instructions: the scalar ones.
+/// Runs the unit tests of the kernels on whole vectors under Miri, which does not support vector instructions, so it
+/// uses the scalar ones.
 pub fn miri(root: &Path) -> Result<Ended, String> {
     if !run::has(NIGHTLY, &["cargo", "miri", "--version"]) {
         return Ok(Ended::Skipped(

@@ -1,7 +1,7 @@
 //! Words that a term of the field has replaced: the page on terms has the terms, this file the words.
 //!
-//! A word is looked for as a whole word or a part of an identifier, in lower case. Pages, messages and help are free of all of them;
-//! the sources are free of those that have no other meaning there.
+//! The check matches whole words or parts of identifiers, in lower case. Pages, messages and help must have none of
+//! them. Sources must have none of those that have no other meaning there.
 
 use std::path::Path;
 
@@ -90,7 +90,7 @@ const PHRASES: [&str; 10] = [
     "take the place",
 ];
 
-/// Where a word stays: the beginning of a path, the word, and why.
+/// Where a word is allowed: the beginning of a path, the word, and the reason.
 const KEPT: [(&str, &str, &str); 12] = [
     (
         "docs/book/src/topics-tutorial.md",
@@ -138,7 +138,7 @@ const KEPT: [(&str, &str, &str); 12] = [
     ("crates/cli/src/regress.rs", "told", "the lines of a result"),
 ];
 
-/// Looks at pages, and at the sources of all crates.
+/// Checks pages, and the sources of all crates.
 pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Result<(), String> {
     for name in ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
         page(&root.join(name), root, findings)?;
@@ -165,7 +165,7 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Resu
     Ok(())
 }
 
-/// Every page of a folder and of those in it.
+/// Every page of a folder and its subfolders.
 fn pages(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
@@ -201,7 +201,7 @@ fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String>
     Ok(())
 }
 
-/// What stands between the quotation marks of a line and has a blank, as messages do.
+/// Quoted text of a line that contains a space, as messages do.
 fn messages(line: &str) -> String {
     let quoted = line.split('"').skip(1).step_by(2);
     let messages: Vec<&str> = quoted.filter(|text| text.trim().contains(' ')).collect();
@@ -230,7 +230,7 @@ fn report(
     }
 }
 
-/// The words of a text in lower case between blanks; identifiers come apart.
+/// The words of a text in lower case. Identifiers are split.
 fn plain(text: &str) -> String {
     let mut out = String::from(" ");
     let mut before = ' ';

@@ -25,10 +25,10 @@ pub struct Size {
 }
 
 /// Writes documents as LDA-C to `out`, and their invented words to `vocab.txt` in the same folder. Document `i` depends
-/// on the seed and `i` alone.
+/// only on the seed and `i`.
 ///
-/// Every topic has its own order of the words, by a permutation v → a v + b of the vocabulary, and probabilities close to
-/// 1/rank; a document mixes three topics.
+/// Every topic has its own order of the words, by a permutation v → a v + b of the vocabulary, and probabilities close
+/// to 1/rank. A document mixes three topics.
 pub fn write(out: &Path, size: Size, seed: u64) -> anyhow::Result<()> {
     anyhow::ensure!(
         size.terms >= 2 && size.topics >= 1 && size.tokens >= 2,

@@ -23,7 +23,7 @@ const RECORDS: usize = 60_000;
 /// The measurements.
 #[derive(Args)]
 pub struct NeuralArgs {
-    /// Images of 28 × 28 pixels (IDX, also .gz); by default noise, which takes the same time.
+    /// Images of 28 × 28 pixels (IDX, also .gz). The default is noise, which takes the same time.
     images: Option<PathBuf>,
     /// Images for the test bound after the last pass.
     #[arg(long)]
@@ -31,7 +31,7 @@ pub struct NeuralArgs {
     /// Passes over the images.
     #[arg(long, default_value_t = 5)]
     passes: u64,
-    /// A Python that has JAX: runs tools/peers/vae_jax.py before and after, with as many passes.
+    /// A Python with JAX, which runs tools/peers/vae_jax.py before and after with the same number of passes.
     #[arg(long, value_name = "PYTHON")]
     peer: Option<PathBuf>,
     /// The peer's program.
@@ -59,7 +59,7 @@ impl Seconds {
         processor: f64::INFINITY,
     };
 
-    /// The least of each.
+    /// The smallest value of each.
     fn least(self, other: Self) -> Self {
         Self {
             wall: self.wall.min(other.wall),
@@ -124,7 +124,7 @@ pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     let after = peer(args)?;
     let rate = |work: f64, seconds: f64| work / seconds * 1e-9;
     println!(
-        "least: {:.3} s and {:.3} processor seconds a pass of {} records",
+        "least: {:.3} s and {:.3} processor seconds per pass of {} records",
         pass.wall,
         pass.processor,
         data.len()
@@ -141,7 +141,7 @@ pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     if let (Some(before), Some(after)) = (before, after) {
         let peer = before.least(after);
         println!(
-            "JAX: {:.3} s and {:.3} processor seconds a pass; JAX / Jensen {:.2}, processor {:.2}",
+            "JAX: {:.3} s and {:.3} processor seconds per pass; JAX / Jensen {:.2}, processor {:.2}",
             peer.wall,
             peer.processor,
             peer.wall / pass.wall,
@@ -203,7 +203,7 @@ const EXTENT: usize = 1536;
 /// Floating-point operations of [`large_product`].
 const PRODUCT_WORK: f64 = 2.0 * (EXTENT * EXTENT * EXTENT) as f64;
 
-/// The least seconds of some products of large matrices on all threads.
+/// The smallest seconds of some products of large matrices on all threads.
 fn large_product() -> Seconds {
     let (n, stride) = (EXTENT, EXTENT as isize);
     let (a, b) = (vec![1.0_f32; n * n], vec![1.0_f32; n * n]);
@@ -262,7 +262,7 @@ fn processor_seconds() -> f64 {
     }
 }
 
-/// The most memory that this process held, where the system tells.
+/// The peak memory of this process, if the system reports it.
 fn peak_mebibytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -57,11 +57,11 @@ pub enum AdviStop {
 pub struct AdviSettings {
     /// Number of draws per gradient.
     pub grad_samples: usize,
-    /// Draws of an estimate of the bound.
+    /// Draws per estimate of the bound.
     pub elbo_samples: usize,
     /// Step-size scale; `None` adapts it.
     pub eta: Option<f64>,
-    /// Iterations of each trial η.
+    /// Iterations of each trial of η.
     pub adapt_iterations: u64,
     /// Iterations between estimates of the bound.
     pub eval_elbo: u64,
@@ -126,7 +126,7 @@ impl Fitting for AdviSettings {
         )))
     }
 
-    /// The relative rule needs the certificate. The rule in nats contains it.
+    /// The relative rule needs the certificate, and the rule in nats includes it.
     fn certificate(&self) -> Option<f64> {
         (self.stop == AdviStop::Relative).then_some(self.tolerance)
     }
@@ -269,7 +269,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             } else {
                 status = Some(Status::Diverged {
                     at: 0,
-                    reason: "every step size of the search ends below the starting bound".into(),
+                    reason: "every step size of the search ends with a lower bound than the start"
+                        .into(),
                 });
             }
         }

@@ -1,16 +1,17 @@
-//! The distance by which importance weights move the moments of an approximation.
+//! The changes of an approximation's moments under its importance weights.
 //!
-//! A k̂ below its limit says that weights can be used, not that draws can be used without them: a mean field of
-//! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third
-//! too small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior,
-//! by self-normalised importance sampling with the same draws and weights, and compares them with those of the
-//! plain draws. Of a coordinate that is the logarithm or the logit of what is reported ([`Scale`]), it compares those of the
-//! value, too: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread there and a quarter too
-//! small a one of the parameter. An approximation is used as it is only where none moves by more than the [`Policy`]
-//! allows, as many standard errors included as it counts as evidence.
+//! A k̂ below its limit shows that the weights can be used. It does not show that draws can be used without weights: a
+//! mean field of correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a
+//! third too small. The evaluation therefore also estimates each coordinate's mean and standard deviation under the
+//! posterior, by self-normalised importance sampling with the same draws and weights, and compares them with the mean
+//! and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the reported value
+//! ([`Scale`]), it compares the moments of that value, too. For example, a Gaussian on the log of a degrees-of-freedom
+//! parameter can have the right standard deviation of the log, while the parameter's is a quarter too small. An
+//! approximation is used without refinement only if no moment moves by more than the [`Policy`] allows, including the
+//! number of standard errors that the policy requires as evidence.
 //!
-//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw carries the weight, they
-//! are large, so that such a draw is no evidence.
+//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw has most of the weight,
+//! they are large, so such a draw is not evidence.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -20,7 +21,7 @@ use crate::policy::Policy;
 /// Blocks of the jackknife.
 const BLOCKS: usize = 8;
 
-/// Numbers that a thread adds up at least: handing over fewer costs more.
+/// Smallest number of additions per thread. With fewer, the handover costs more than it saves.
 const GRAIN: usize = 1 << 14;
 
 /// The largest difference over coordinates, with its uncertainty.
@@ -45,19 +46,19 @@ impl Difference {
         standard_error: f64::INFINITY,
     };
 
-    /// The largest size that is consistent with the draws.
+    /// The largest difference that is consistent with the draws.
     fn largest(&self, policy: &Policy) -> f64 {
         let size = self.value.abs() + policy.confidence() * self.standard_error;
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// The size that the draws demonstrate.
+    /// The difference that the draws demonstrate.
     fn least(&self, policy: &Policy) -> f64 {
         self.value.abs() - policy.confidence() * self.standard_error
     }
 }
 
-/// The distance by which importance weights move the moments of an approximation, at the worst coordinates.
+/// The changes of an approximation's moments under its importance weights, at the worst coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
     /// Difference of means, in standard deviations.
@@ -117,7 +118,7 @@ impl Agreement {
 /// Sums over a block of draws for all quantities.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The largest log weight, which weights are relative to.
+    /// The largest log weight. Weights are relative to it.
     top: f64,
     weight: f64,
     count: f64,
@@ -126,7 +127,7 @@ struct Block {
 /// Sums of a quantity and its square over a block: weighted relative to the block's largest weight, and plain.
 type Sums = [f64; 4];
 
-/// The subject of a pair of moments: a coordinate, or the value that it is the logarithm or logit of.
+/// The subject of a pair of moments: a coordinate, or the value whose logarithm or logit is the coordinate.
 #[derive(Clone, Copy, Debug)]
 struct Quantity {
     coordinate: usize,
@@ -146,10 +147,10 @@ impl Quantity {
     }
 }
 
-/// Sums from which an [`Agreement`] follows; draws come in any number of batches.
+/// Sums from which an [`Agreement`] follows. Draws can come in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// Every coordinate, and once more those whose values are on another scale.
+    /// Every coordinate, and a second entry for those whose reported values are on another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
     /// By quantity and block.
@@ -160,7 +161,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// An accumulator without draws for an approximation with these means and standard deviations. Coordinates without
-    /// a scale count as reported values.
+    /// a scale are treated as reported values.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -185,7 +186,7 @@ impl Moments {
         }
     }
 
-    /// Adds draws with their log weights. A draw whose weight is NaN or zero counts only as a plain draw.
+    /// Adds draws with their log weights. A draw whose weight is NaN or zero contributes only as a plain draw.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -196,7 +197,7 @@ impl Moments {
                 *top = top.max(*w);
             }
         }
-        // Makes sums relative to a larger weight.
+        // Rescales sums to a larger weight.
         let mut rescale = [1.0; BLOCKS];
         for ((block, top), rescale) in self.blocks.iter_mut().zip(tops).zip(&mut rescale) {
             if top > block.top {

@@ -138,7 +138,7 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, have another format version or are not an approximation.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
@@ -171,12 +171,15 @@ impl Snapshot for Approximation {
             dim: archive.get("dim")?,
             pattern: stored_pattern(archive)?,
         };
-        Self::new(archive.get("family")?, space, omega)
-            .ok_or_else(|| ArchiveError(format!("{found} parameters do not fit the family")))
+        Self::new(archive.get("family")?, space, omega).ok_or_else(|| {
+            ArchiveError(format!(
+                "the approximation has {found} parameters, which does not match the family"
+            ))
+        })
     }
 }
 
-/// The pattern that an approximation was stored with, if any.
+/// The pattern stored with an approximation, if any.
 fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveError> {
     let Ok(degrees) = archive.vec("degrees") else {
         return Ok(None);
@@ -185,7 +188,7 @@ fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveErro
     let members = archive.vec("neighbours")?;
     let index = |x: &f64| (*x >= 0.0 && *x < dim as f64).then_some(*x as u32);
     let members: Option<Vec<u32>> = members.iter().map(index).collect();
-    let damaged = || ArchiveError("the pattern of its precision is damaged".to_owned());
+    let damaged = || ArchiveError("the pattern of the precision is damaged".to_owned());
     let mut members = members.ok_or_else(damaged)?;
     if degrees.len() != dim || degrees.iter().sum::<f64>() != members.len() as f64 {
         return Err(damaged());

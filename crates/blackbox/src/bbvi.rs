@@ -3,10 +3,10 @@
 //!
 //! Iterations are grouped in segments. The average of a segment's iterates is the candidate. The method compares it
 //! with the best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the method
-//! halves the step size. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates
-//! the remaining gain. The fit has converged only if that gain is within the tolerance, with one standard error. Slow
+//! halves the step size. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the
+//! remaining gain. The fit has converged only if that gain is within the tolerance, with one standard error. Slow
 //! progress alone is no evidence of convergence. Families without a polish, such as flows, have converged when smaller
-//! and smaller steps gain nothing. Their importance weights show the quality of the draws.
+//! and smaller steps gain nothing. Their importance weights then measure the quality of the draws.
 
 use std::sync::Arc;
 
@@ -112,10 +112,10 @@ impl Fitting for BbviSettings {
     }
 }
 
-/// Certificates that may fail before the run is given up.
+/// Number of failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
-/// The share of the first step size at which a family without second derivatives is given no smaller one.
+/// Smallest share of the first step size for a family without second derivatives.
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
 /// The algorithm. Its output is ω.
@@ -137,11 +137,11 @@ pub struct BbviState {
     summed: u64,
     best: Vec<f64>,
     optimiser: OptimiserState,
-    /// Multiplies the step size; a power of one half.
+    /// Factor of the step size, a power of one half.
     scale: f64,
     /// Number of halvings since the last certificate.
     halvings: u64,
-    /// Certificates that found more.
+    /// Number of certificates that found a larger gain.
     failed: u64,
     calls: Calls,
 }
@@ -149,7 +149,7 @@ pub struct BbviState {
 impl MethodState for BbviState {
     #[expect(
         clippy::misnamed_getters,
-        reason = "the answer so far is the best average, not the point at hand"
+        reason = "the stored result is the best average, not the current point"
     )]
     fn omega(&self) -> &[f64] {
         &self.best
@@ -262,8 +262,8 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         let status = (state.failed >= PATIENCE).then(|| Status::Stalled {
             at: iteration,
             reason: format!(
-                "the step size was halved until the bound stood still, but a second-order polish \
-                 finds {:.2} ± {:.2} nats more",
+                "Jensen halved the step size until the bound no longer rose, but a second-order polish finds \
+                 {:.2} ± {:.2} nats more",
                 improvement.mean, improvement.standard_error
             ),
         });
@@ -276,7 +276,7 @@ fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {
             rule: format!(
-                "windows of {} steps bring no more than {} nats, of any size",
+                "windows of {} steps raise the bound by at most {} nats, at every step size",
                 settings.window,
                 settings.tolerance.min(0.1)
             ),

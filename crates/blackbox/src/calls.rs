@@ -1,11 +1,11 @@
 //! The evaluations of a fit, in two units.
 //!
-//! *Lane evaluations* count every draw at which the density is evaluated. A Hessian-vector product counts as two.
+//! *Lane evaluations* count every draw at which Jensen evaluates the density. A Hessian-vector product counts as two.
 //! *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call is one minibatch at
 //! its default size, which is 256 draws for a gradient, 85 for Hessian-vector products (counted twice) and 128 for an
 //! estimate of a change of the bound, which evaluates each draw at both ends. Minibatches of other sizes count in
-//! proportion to their default, and a lane that evaluates some of the records counts as the share of these records.
-//! Seconds need neither.
+//! proportion to their default, and a lane that evaluates a share of the records counts as that share. Seconds do not
+//! depend on these units.
 
 use std::ops::{Add, AddAssign};
 
@@ -33,7 +33,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Draws evaluated, products twice.
+    /// Evaluated draws, with products counted twice.
     pub fn lanes(&self) -> u64 {
         self.values + self.gradients + 2 * self.products
     }

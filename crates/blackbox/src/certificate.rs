@@ -1,8 +1,8 @@
 //! An independent check of stochastic fits: the gain of a second-order polish.
 //!
-//! Stopping rules on a noisy objective react to slow progress, not to a close optimum. The certificate improves
-//! the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the bounds on
-//! a further set of matched draws. That difference is an unbiased estimate of a possible improvement.
+//! Stopping rules on a noisy objective react to slow progress, not to a close optimum. The certificate improves the
+//! fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the bounds on another
+//! set of matched draws. That difference is an unbiased estimate of a possible improvement.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Certificate {
     }
 }
 
-/// Largest number of draws on which an improvement is judged.
+/// Largest number of draws for the judgement of an improvement.
 const MAX_JUDGES: usize = 16_384;
 
 /// Polishes `omega` and judges the result. `iteration` is the key of the draws. The judgement adds draws until its

@@ -1,12 +1,12 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
 //! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a
-//! richer family if the importance weights of the first have too heavy a tail, or move a mean or a spread. From a
-//! hundred coordinates on, if there are few global parameters, the first richer family is the conditionally structured
-//! Gaussian. It usually takes less time than other families and is the best start for a refinement, unless it ends far
-//! from the posterior. A family is fitted by the methods of its [plan](Method::plan), each of which takes over when the
-//! previous one gives up. All stages are steps of one [`Algorithm`], so budgets, traces and checkpoints apply across
-//! stages.
+//! richer family if the importance weights of the first have too heavy a tail, or move a mean or a standard deviation.
+//! From a hundred coordinates on, if there are few global parameters, the first richer family is the conditionally
+//! structured Gaussian. It usually takes less time than other families and is the best start for a refinement, unless
+//! it ends far from the posterior. A family is fitted by the methods of its [plan](Method::plan). Each method takes
+//! over when the previous one gives up. All stages are steps of one [`Algorithm`], so budgets, traces and checkpoints
+//! apply across stages.
 //!
 //! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
 //! sample of the records if there are many; see [`Prepared`].
@@ -235,7 +235,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 state.starts = starts.outcomes();
                 let (kind, omega, calls) = self.best_of(&state.starts);
                 state.calls += calls;
-                // Short of its optimum every family is far from the posterior.
+                // Before its optimum, every family is far from the posterior.
                 let settled = state.starts[best_start(&state.starts)].settled;
                 let richer = settled.then(|| self.skips_to(kind, &omega, &mut state.calls));
                 if let Some(richer) = richer.flatten() {
@@ -261,7 +261,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         if let FamilyChoice::Only(asked) = self.settings.family
             && asked != state.kind
         {
-            // What the asked family begins at is no answer of its own.
+            // The result of the family at which the requested family starts is not a result of its own.
             let omega = self.upon(asked, &state.starts, &omega);
             return Some((asked, self.first_method(asked), omega));
         }
@@ -378,7 +378,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 state.stage = Stage::Done;
                 Some(failure)
             }
-            // A richer family that cannot even start leaves the first one's word.
+            // If a richer family cannot even start, the status of the first family remains.
             Some((_, Err(_))) | None => {
                 state.stage = Stage::Done;
                 let chosen = choose(&state.results, &self.settings.policy);
@@ -392,7 +392,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,
-        reason: "a richer family follows, because the optimum that the starts found is far from the posterior"
+        reason: "the optimum of all starts is far from the posterior, so Jensen fits a richer family next"
             .to_owned(),
     }
 }

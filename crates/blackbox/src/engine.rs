@@ -1,4 +1,4 @@
-//! What a method is: its settings, its state, and the algorithm that they make.
+//! A method: its settings, its state and its algorithm.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ pub struct Beginning<'a, D: TwiceDifferentiable> {
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,
-    /// The random numbers.
+    /// The source of random numbers.
     pub source: NoiseSource,
-    /// Where it begins. After a resume this is the start of the stage, on which no step depends.
+    /// The starting point. After a resume this is the start of the stage, on which no step depends.
     pub omega: Vec<f64>,
-    /// Keeps the draws of the fit's families apart: 0 for the first.
+    /// Separates the draws of the fit's families, starting with 0.
     pub stream: u64,
 }
 
@@ -41,7 +41,7 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
 /// The reason why a minibatch method cannot fit a density without records.
 pub(crate) fn no_records() -> FitError {
     FitError::Setting(
-        "the method needs exchangeable records, and the density shows none: compile the program over them, or choose \
+        "the method needs exchangeable records, but the density has none: use `--exchangeable N`, or choose \
          another method"
             .to_owned(),
     )
@@ -52,16 +52,16 @@ pub trait MethodSettings: Copy {
     /// The name in traces and checkpoints.
     const NAME: &'static str;
 
-    /// Whether several starts come first; otherwise it begins at the initial point with unit scales.
+    /// Whether several starts precede the method. Otherwise it begins at the initial point with unit scales.
     const STARTS: bool = true;
 
-    /// Checks ranges.
+    /// Checks the ranges of the settings.
     ///
     /// # Errors
     /// One sentence that names the setting, its value and its range.
     fn validate(&self) -> Result<(), String>;
 
-    /// Number of draws in `dim` coordinates whose derivatives it stores together.
+    /// Number of draws in `dim` coordinates whose derivatives the method stores together.
     fn lanes(&self, dim: usize) -> usize;
 
     /// Records of a minibatch, for methods that need exchangeable records.
@@ -69,7 +69,7 @@ pub trait MethodSettings: Copy {
         None
     }
 
-    /// Whether it can fit a family with these derivatives.
+    /// Whether the method can fit a family with these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
@@ -77,7 +77,7 @@ pub trait MethodSettings: Copy {
 
 /// The settings of a method that needs no other method.
 pub trait Fitting: MethodSettings {
-    /// The state that it carries between iterations.
+    /// The state between iterations.
     type State: MethodState + Snapshot + 'static;
 
     /// The algorithm.
@@ -89,7 +89,8 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Whether the next method of the [plan](crate::Method::plan) should go on from where this one ended with `status`, in `dim` coordinates.
+    /// Whether the next method of the [plan](crate::Method::plan) should continue from the result of this one, which
+    /// ended with `status`, in `dim` coordinates.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false

@@ -30,7 +30,7 @@ pub(crate) fn enrich<D: TwiceDifferentiable>(
     (omega, calls.unwrap_or_default())
 }
 
-/// The bound on the draws that the family asks for.
+/// The bound on the draws that the family requests.
 struct FixedDraws<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,

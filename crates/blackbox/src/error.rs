@@ -13,9 +13,9 @@ pub enum FitError {
     Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
-        /// The density's dimension.
+        /// The dimension of the density.
         expected: usize,
-        /// The point's.
+        /// The dimension of the point.
         found: usize,
     },
     /// No starting point has a finite density.
@@ -35,11 +35,13 @@ impl From<RecordError> for FitError {
 impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoParameters => f.write_str("the model has no parameters, so nothing to fit"),
+            Self::NoParameters => {
+                f.write_str("the model has no parameters, so there is nothing to fit")
+            }
             Self::Setting(text) => f.write_str(text),
             Self::InitialPoint { expected, found } => write!(
                 f,
-                "the initial point has {found} coordinates, the model has {expected}"
+                "the initial point has {found} coordinates, but the model has {expected}"
             ),
             Self::CannotStart(status) => write!(f, "{status}. {}", status.advice()),
             Self::Records(error) => error.fmt(f),
@@ -70,7 +72,7 @@ pub enum RecordError {
         estimator: &'static str,
         /// N.
         records: usize,
-        /// The largest N that is accepted.
+        /// The largest allowed N.
         limit: usize,
     },
     /// There is not enough memory.
@@ -79,16 +81,16 @@ pub enum RecordError {
         what: &'static str,
         /// Bytes needed, including the optimiser and the family.
         needed: u64,
-        /// Bytes that are allowed.
+        /// The memory limit in bytes.
         limit: u64,
-        /// Bytes that the SVRG form needs, if that is the way out.
+        /// Bytes that the SVRG form needs, if it is the remedy.
         svrg: Option<u64>,
     },
     /// An invalid number, such as no draws or a weight outside its interval.
     Setting(String),
 }
 
-/// Bytes in words.
+/// A number of bytes in words.
 fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut value, mut unit) = (n as f64, 0);
@@ -104,7 +106,7 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRecords => f.write_str(
-                "there are no records (N = 0): nothing can be subsampled; fit the model without minibatches",
+                "there are no records (N = 0), so there are no minibatches; fit the model without minibatches",
             ),
             Self::NoParameters => f.write_str("the model has no parameters"),
             Self::Batch { batch: 0, .. } => {
@@ -120,9 +122,9 @@ impl fmt::Display for RecordError {
                 limit,
             } => write!(
                 f,
-                "the estimator `{estimator}` passes over all records in every iteration and is \
-                 refused beyond {limit} of them ({records} here); `joint` has the smaller variance \
-                 at the cost of a minibatch"
+                "the estimator `{estimator}` passes over all records in every iteration, so Jensen limits it \
+                 to {limit} records ({records} here); use `joint`, which has the smaller variance at the cost \
+                 of a minibatch"
             ),
             Self::Memory {
                 what,
@@ -132,17 +134,17 @@ impl fmt::Display for RecordError {
             } => {
                 write!(
                     f,
-                    "{what} would need {}, more than the {} that are allowed",
+                    "{what} would need {}, but the limit is {}",
                     bytes(*needed),
                     bytes(*limit)
                 )?;
                 match svrg {
                     Some(svrg) => write!(
                         f,
-                        "; the estimator `joint-svrg` needs {} and one more pass over the data an epoch",
+                        "; the estimator `joint-svrg` needs only {}, and one more pass over the data per epoch",
                         bytes(*svrg)
                     ),
-                    None => f.write_str("; allow more memory or take a larger batch"),
+                    None => f.write_str("; raise the memory limit or use a larger batch"),
                 }
             }
             Self::Setting(text) => f.write_str(text),
@@ -155,7 +157,7 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// One sentence that names the first that is not.
+/// A sentence that names the first setting that is not.
 pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
         Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),

@@ -19,12 +19,12 @@ const BLOCK: usize = 512;
 /// Draws per block after an interrupt, and the smallest block of slow densities.
 const HURRIED: usize = 32;
 
-/// Operations of one call, a quarter of a second on one thread. The remaining time is checked between calls.
+/// Operations of one call, a quarter of a second on one thread. The clock is checked between calls.
 const CALL: u64 = 1 << 28;
 
 /// Lanes in one call to a density with this cost per draw. It is the same on every machine, as are the sums over lanes.
 fn block(work: Option<u64>) -> usize {
-    // Of a solver, which does not know its steps, as if a draw took some milliseconds.
+    // A solver has an unknown number of steps, so assume some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
     usize::try_from(lanes).map_or(BLOCK, |lanes| lanes.clamp(HURRIED, BLOCK))
 }
@@ -36,8 +36,8 @@ pub struct Evaluation {
     /// density's support has weight zero. The bound is then that of the approximation restricted to the support: the
     /// mean over the draws inside, and the logarithm of their share.
     pub elbo: Estimate,
-    /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`), at
-    /// least as large as the bound in expectation; standard error by the delta method.
+    /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
+    /// least that of the bound. The standard error comes from the delta method.
     pub importance_bound: Estimate,
     /// Pareto k̂ of the importance weights.
     pub khat: f64,
@@ -82,25 +82,25 @@ impl Evaluation {
     }
 }
 
-/// Largest share of draws outside the support that weights of zero make up for.
+/// Largest share of draws outside the support that weights of zero can correct.
 const OUTSIDE: f64 = 0.01;
 
-/// Factors by which the number of draws grows while k̂ is in doubt. The last one applies if k̂ is then near the
+/// Factors by which the number of draws grows while k̂ is in doubt. The last factor applies if k̂ is then near the
 /// threshold.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
-/// Number of standard errors below the threshold at which a k̂ is clearly good, and a distance that suffices however
-/// few draws there are.
+/// Number of standard errors below the threshold at which a k̂ is clearly good, and a distance that suffices for any
+/// number of draws.
 const CLEAR: f64 = 3.0;
 const FAR_BELOW: f64 = 0.35;
 
-/// Distance of k̂ from its threshold within which twice as many draws can decide its side.
+/// Distance of k̂ from its threshold within which twice the number of draws can decide.
 const NEAR: f64 = 0.1;
 
 /// Largest dimension at which the last factor applies.
 const MOST_COORDINATES: usize = 400;
 
-/// Number of values, over all draws, beyond which a refinement costs less than deciding whether the weights move
+/// Number of values, over all draws, beyond which a refinement costs less than the decision whether the weights move
 /// moments.
 const NUMBERS: usize = 1 << 20;
 
@@ -188,8 +188,9 @@ pub(crate) enum Successor {
     Refinement,
 }
 
-/// The same under a policy for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is a successor
-/// and k̂ is on the wrong side, or [`NUMBERS`] do not tell whether the weights move moments.
+/// As above, under a policy for coordinates of these scales. It uses fewer draws if an interrupt does not allow for all
+/// of them, or if there is a successor and either k̂ is on the wrong side or [`NUMBERS`] values do not decide whether
+/// the weights move moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -250,7 +251,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
             (true, true) => (-NEAR..=0.0).contains(&above),
             (true, false) => above.abs() <= NEAR,
         };
-        // What k̂ refuses needs no better moments.
+        // If k̂ is above its limit, more precise moments do not help.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open(policy);
         let unsettled = left && dear && !evaluation.agreement.is_good(policy);
         if !doubtful && !open || unsettled || weights.len() < draws {
@@ -286,7 +287,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// The bound from mirrored pairs of adjacent log weights; non-finite weights are omitted with their mirror images.
+/// The bound from mirrored pairs of adjacent log weights. It omits non-finite weights with their mirror images.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -306,8 +307,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let inside: Vec<f64> = valid.iter().copied().filter(|w| w.is_finite()).collect();
     let mut elbo = Estimate::of(&inside);
     elbo.mean += (inside.len() as f64 / valid.len() as f64).ln();
-    // Weights equal to rounding have no tail to fit: q is p up to a constant. That means nothing of numbers so large
-    // that rounding swallows nats.
+    // Weights that are equal up to rounding have no tail to fit: q is p up to a constant. This does not hold for log
+    // densities so large that rounding errors exceed a nat.
     let scale = 1.0 + largest.abs().min(1e6);
     let exact = valid.len() == draws && largest - smallest < 1e-8 * scale;
     let khat = if exact { 0.0 } else { khat(weights, 1.0) };

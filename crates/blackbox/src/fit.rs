@@ -39,13 +39,13 @@ pub struct Fit {
     pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
-    /// What was asked of it.
+    /// The settings of the fit.
     pub policy: Policy,
     pub(crate) space: Space,
 }
 
 impl Fit {
-    /// The fit that a driver's output is, which ended with `status`; `None` if the family has no result.
+    /// The fit from a driver's output, which ended with `status`. `None` if the family has no result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,

@@ -39,16 +39,15 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 
 /// Fits `density` under `control`'s budget and judges the result.
 ///
-/// Convergence, k̂ and disagreement of starts are part of the result, not errors: a fit that cannot
-/// be trusted is returned with its reasons.
+/// Convergence, k̂ and disagreement of starts are part of the result, not errors: a fit that is not trusted is returned
+/// with its reasons.
 ///
 /// # Errors
 /// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
 /// not belong to this run.
 ///
 /// # Examples
-/// A density written by hand; its second derivatives come from
-/// [`Differenced`](jensen_density::Differenced).
+/// A density without second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
 ///
 /// ```
 /// use jensen_blackbox::{Settings, Subject, fit};
@@ -95,7 +94,7 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// As [`fit`], for callers that compute values from draws of the approximation. `reported` tells whether weighted draws
+/// As [`fit`], for callers that compute values from draws of the approximation. `reported` says whether weighted draws
 /// also give the reported values. If the approximation alone cannot be trusted, this refines it.
 ///
 /// # Errors
@@ -142,7 +141,7 @@ fn fit_erased(
         None => None,
     };
     let interrupt = Interrupt::new(control.cancel, control.clock);
-    // Steps on minibatches are short, and states that remember every record large.
+    // Steps on minibatches are short, and states that store every record are large.
     let interrupt = match prepared {
         Some(_) => interrupt.between_steps(),
         None => interrupt,

@@ -2,11 +2,12 @@
 //! stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller,
 //! NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! The method accepts every proposal, so an iterate may land where the density overflows. Each record therefore counts
-//! the draws at which the density or its gradient is not finite (`overflowed`), and a run without a finite draw has
-//! diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative curvature with their
-//! current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample sizes and the counting
-//! of evaluations are those of [`Trust`](crate::Trust). The method is a baseline, not a recommendation.
+//! The method accepts every proposal, so an iterate may be a point at which the density overflows. Each record
+//! therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run without a
+//! finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative
+//! curvature with their current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample
+//! sizes and the counting of evaluations are those of [`Trust`](crate::Trust). The method is a baseline, not a
+//! recommendation.
 
 use std::sync::Arc;
 
@@ -219,7 +220,7 @@ impl<D: TwiceDifferentiable> Algorithm for Hfsgvi<'_, D> {
         state.calls += self.gradients.take_calls();
         let overflow = |what: &str| Status::Diverged {
             at: iteration,
-            reason: format!("a Newton step led to where {what}"),
+            reason: format!("a Newton step led to a point where {what}"),
         };
         let Some(gradient) = gradient else {
             let record = Record::default().with("overflowed", settings.gradient_draws as f64);
@@ -258,7 +259,7 @@ impl<D: TwiceDifferentiable> Algorithm for Hfsgvi<'_, D> {
             Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "{QUIET} Newton steps in a row predict and bring no more than {} nats each",
+                        "{QUIET} Newton steps in a row predict and gain at most {} nats each",
                         settings.tolerance
                     ),
                     remaining: Some(predicted),

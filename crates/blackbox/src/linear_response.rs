@@ -1,8 +1,8 @@
 //! Covariances by linear response of a mean-field fit.
 //!
-//! A mean-field Gaussian is right about means far more often than about variances: at its optimum
-//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*, which is too small where
-//! coordinates are correlated. A perturbation of the posterior moves its means, and for the exact posterior that
+//! A mean-field Gaussian is right about means far more often than about variances. At its optimum
+//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*. This variance is too small
+//! if coordinates are correlated. A perturbation of the posterior moves its means, and for the exact posterior that
 //! movement *is* the covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the
 //! derivative of the fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound,
 //! `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
@@ -20,9 +20,9 @@
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
-//! F is the average over fixed draws with matched moments, which this first minimises, because the derivatives of an
-//! optimum need that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is formed
-//! by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank
+//! F is the average over fixed draws with matched moments. Linear response first minimises it, because the derivatives
+//! of an optimum need that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is
+//! formed by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank
 //! Gaussian. Beyond that dimension, or for chosen coordinates, it runs one conjugate-gradient solve per chosen
 //! coordinate and forms no matrix. The result is the mean-field Gaussian with the covariance of the chosen coordinates
 //! replaced, which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and
@@ -111,14 +111,14 @@ impl fmt::Display for LinearResponseError {
             Self::TooMany { dim, limit } => write!(
                 f,
                 "linear response for all of {dim} coordinates would form a matrix (the limit is {limit}): \
-                 choose parameters"
+                 choose parameters with --covariance-of"
             ),
             Self::NoSuchCoordinate(i) => write!(f, "there is no coordinate {i}"),
             Self::NoOptimum => f.write_str(
-                "linear response needs an optimum of the mean-field bound, and none was reached from the fit",
+                "linear response needs an optimum of the mean-field bound, but Jensen reached none from the fit",
             ),
             Self::NotConcave => f.write_str(
-                "linear response is not defined: the mean-field bound is not concave at its optimum",
+                "linear response is not defined, because the mean-field bound is not concave at its optimum",
             ),
         }
     }
@@ -176,7 +176,7 @@ fn respond_erased(
         return Err(LinearResponseError::NoSuchCoordinate(wrong));
     }
     let mut optimum = Optimum::near(density, omega, source, settings.draws)?;
-    // Forming the matrix takes as many products as a few solves.
+    // The matrix needs as many products as a few solves.
     let dense = all || (dim <= settings.dense_limit && 8 * coordinates.len() >= dim);
     let scaled = if dense {
         optimum.dense(&coordinates)?
@@ -236,7 +236,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
             max_inner: 400,
         };
         let arrived = (0..POLISH).any(|_| newton.step(&mut objective, effort).is_last(1e-9));
-        // What rounding leaves of the objective may hide the last steps.
+        // Rounding errors of the objective may hide the last steps.
         if !arrived && !newton.is_stuck() {
             return Err(LinearResponseError::NoOptimum);
         }
@@ -328,7 +328,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         let mut ry = dot(&r, &p);
         let goal = 1e-12 * ry;
         let mut hp = vec![0.0; n];
-        // In exact arithmetic n iterations suffice; rounding may ask for more.
+        // In exact arithmetic n iterations suffice. Rounding may require more.
         for _ in 0..4 * n + 50 {
             if ry <= goal {
                 return Ok(x);
@@ -388,7 +388,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 impl Fit {
     /// Adds the linear response at the mean-field result as a further family, evaluates it on fresh draws, and selects
     /// it, because the caller requested these covariances. A warning reports a clear fall of the bound. Without a
-    /// response the fit is unchanged, and a warning states the reason. Neither is trusted.
+    /// response the fit is unchanged, and a warning states the reason. A fit with either warning is not trusted.
     ///
     /// A fit without a mean-field result is unchanged.
     pub fn respond<D: TwiceDifferentiable>(

@@ -14,14 +14,14 @@ const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
 const SHORTEST: f64 = 1e-6;
 
-/// Newton decrement in nats, twice the distance from the mode, at which the mode is found: the objective is quadratic
-/// from there on, for practical purposes.
+/// Newton decrement in nats, twice the distance from the mode, at which a search has found the mode: the objective is
+/// practically quadratic from there on.
 const FOUND: f64 = 1e-6;
 
 /// Coordinates times lanes of one call to the density.
 const TOGETHER: usize = 1 << 21;
 
-/// Largest number of lanes of one.
+/// Largest number of lanes of one call.
 const LANES: usize = 256;
 
 /// Distance of the nodes of quadrature, and their number on each side of the mode, in the standard deviations of Laplace's method. The
@@ -29,7 +29,7 @@ const LANES: usize = 256;
 const DISTANCE: f64 = 1.25;
 const SIDE: usize = 3;
 
-/// Changes of a variance by quadrature beyond this factor are not of a density that is nearly Gaussian.
+/// Largest factor of a variance's change by quadrature for a density that is nearly Gaussian.
 const NEARLY: f64 = 4.0;
 
 /// A mode of the local parameters, or their mean.
@@ -45,7 +45,7 @@ pub(crate) struct LocalMode {
     pub skewness: Vec<f64>,
 }
 
-/// A search on its way.
+/// A running search.
 struct Climb {
     globals: Vec<f64>,
     at: Vec<f64>,
@@ -55,7 +55,7 @@ struct Climb {
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
-    /// Whether it is over, and found a mode.
+    /// Whether the search has ended, and found a mode.
     over: Option<bool>,
 }
 
@@ -93,7 +93,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at points of the global parameters, each searched from its own beginning; `None` if no mode is found.
+    /// The modes at points of the global parameters, each searched from its own starting point. `None` if a search
+    /// finds no mode.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -132,8 +133,9 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// Replaces modes by means, curvatures by precisions and Laplace's method by quadrature, if the local parameters are independent given
-    /// the global ones: gradients at common nodes then are those of each local parameter alone, and their integrals its log density.
+    /// Replaces modes by means, curvatures by precisions and Laplace's method by quadrature, if the local parameters
+    /// are independent given the global ones. Gradients at common nodes are then those of each local parameter alone,
+    /// and their integrals its log density.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -161,7 +163,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Gradients at the nodes beside each mode, those of one mode in lanes beside each other, and the number of lanes.
+    /// Gradients at the nodes around each mode, with the nodes of one mode in adjacent lanes, and the number of lanes.
     fn at_nodes(&mut self, globals: &[Vec<f64>], modes: &[LocalMode]) -> (Vec<f64>, usize) {
         let (dim, lanes) = (self.density.dim(), modes.len() * 2 * SIDE);
         let mut z = vec![0.0; dim * lanes];
@@ -302,7 +304,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 }
 
-/// The nodes beside a mode at 0.
+/// The nodes around a mode at 0.
 fn nodes() -> impl Iterator<Item = f64> {
     let side = 1..=SIDE;
     let below = side.clone().rev().map(|k| -(k as f64));

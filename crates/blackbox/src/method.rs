@@ -1,7 +1,7 @@
 //! The list of methods, and the plans by which one takes over from another.
 //!
-//! The next method is one file with its settings, its state and its algorithm, whose settings are
-//! [`Fitting`] and whose state is a [`MethodState`](crate::MethodState), and one line in the list below.
+//! A new method needs one file with its settings, its state and its algorithm, and one line in the list below. The
+//! settings are [`Fitting`], and the state is a [`MethodState`](crate::MethodState).
 
 mod auto;
 
@@ -26,7 +26,7 @@ use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 /// A method's name with its state.
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
 
-/// The list of methods; [`Method`] is generated from their settings.
+/// The list of methods. A macro generates [`Method`] from their settings.
 macro_rules! methods {
     (
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
@@ -137,7 +137,7 @@ macro_rules! methods {
             }
         }
 
-        /// The state that the method of this name stored; `None` for a name that no method has.
+        /// The state that the method with this name stored. `None` if no method has this name.
         pub(crate) fn restore(name: &str, archive: &Archive) -> Option<Restored> {
             $(if name == <$settings>::NAME {
                 let state = <$settings as Fitting>::State::restore(archive);
@@ -184,7 +184,7 @@ methods! {
 }
 
 impl Method {
-    /// The methods that fit a family, each taking over where the one before [hands over](Fitting::hands_over): stochastic
+    /// The methods that fit a family. Each takes over when the one before [hands over](Fitting::hands_over): stochastic
     /// gradients after Newton rounds on fixed draws, and these after natural-gradient steps.
     pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
         match self {

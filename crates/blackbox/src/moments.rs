@@ -1,12 +1,12 @@
 //! Mixtures by adaptive importance sampling.
 //!
-//! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, weights the
-//! draws by the density, and sets weights, means and covariances to those of the weighted draws, shared among
-//! components in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which covers the
-//! mass that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are free, each iteration adds a
-//! component at the largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). The
-//! draws of the next iteration, to which the mixture was not fitted, judge it by their effective share, measured by the
-//! entropy of the weights. The result is the best mixture of all rounds.
+//! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, and weights the
+//! draws by the density. It then sets weights, means and covariances to those of the weighted draws, which components
+//! share in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which covers the mass
+//! that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are free, each iteration adds a component at
+//! the largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). The draws of the
+//! next iteration, to which the mixture was not fitted, judge it by their effective share, measured by the entropy of
+//! the weights. The result is the best mixture of all rounds.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension; a component has d²/2 parameters, which the weights of a few thousand draws have to determine.
+/// Largest dimension. A component has d²/2 parameters, which the weights of a few thousand draws have to determine.
 const LARGEST: usize = 128;
 
 /// Degrees of freedom of the tails.
@@ -64,7 +64,7 @@ const INERTIA: f64 = 2.0;
 /// The share of the draws around a new component from which its covariance is computed.
 const AROUND: f64 = 0.05;
 
-/// Draws of the density at a time.
+/// Number of draws per call to the density.
 const BLOCK: usize = 2048;
 
 impl MomentsSettings {
@@ -104,13 +104,14 @@ impl Fitting for MomentsSettings {
         let dim = at.density.dim();
         let FamilyKind::Mixture { components } = at.family.kind() else {
             return Err(FitError::Setting(format!(
-                "weighted moments are for mixtures, not for the family `{}`",
+                "importance-weighted moments fit mixtures, not the family `{}`",
                 at.family.kind()
             )));
         };
         if dim > LARGEST {
             return Err(FitError::Setting(format!(
-                "a mixture is for up to {LARGEST} dimensions, and there are {dim}: choose the family `sparse` or `lowrank`"
+                "a mixture can have up to {LARGEST} dimensions, but the model has {dim}: choose the family \
+                 `sparse` or `lowrank`"
             )));
         }
         Ok(Box::new(Moments {
@@ -154,7 +155,7 @@ pub struct MomentsState {
 impl MethodState for MomentsState {
     #[expect(
         clippy::misnamed_getters,
-        reason = "the answer so far is the best mixture, not the one at hand"
+        reason = "the stored result is the best mixture, not the current one"
     )]
     fn omega(&self) -> &[f64] {
         &self.best
@@ -298,7 +299,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
                     };
                 }
                 let seen = total * total / squares;
-                // A component of a few draws says nothing of a covariance, and is given up.
+                // A component with few draws has no reliable covariance, so it is removed.
                 if seen < 2.0 + 0.1 * dim as f64 {
                     return Component {
                         weight: 0.0,
@@ -320,7 +321,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
             .filter(|lane| round.log_p[*lane].is_finite())
             .max_by(|a, b| round.plain[*a].total_cmp(&round.plain[*b]))?;
         let centre: Vec<f64> = round.z.chunks(lanes).map(|row| row[largest]).collect();
-        // Distances are those of the component that has most of that point.
+        // Distances are in the metric of the component with the largest share of that point.
         let of = |k: usize| round.shares[k * lanes + largest];
         let near = (0..parts.len())
             .filter(|k| parts[*k].weight > 0.0)
@@ -414,7 +415,7 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
         let record = state.calls.on(record);
         let mut next: Vec<Component> = self.matched(&parts, &round);
         next.retain(|part| part.weight > 0.0);
-        // Every other round is for the components that there are.
+        // Every other iteration updates only the existing components.
         let grows = next.len() < self.mixture.components() && iteration % 2 == 1;
         if grows && let Some(new) = self.grown(&parts, &round) {
             let left = 1.0 - new.weight;
@@ -430,7 +431,8 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
             Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "the share of draws that importance weights leave, {:.0} %, has not risen in {PATIENCE} rounds",
+                        "the effective sample size of the importance weights, {:.0} % of the draws, has not \
+                         risen in {PATIENCE} rounds",
                         100.0 * state.share
                     ),
                     remaining: None,
@@ -446,7 +448,7 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
             (iteration >= self.settings.max_iterations).then(|| Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "the weights of a mixture's draws still improve after {iteration} rounds"
+                    "the importance weights of a mixture's draws still improve after {iteration} rounds"
                 ),
             })
         };

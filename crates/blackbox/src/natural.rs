@@ -68,17 +68,17 @@ impl NaturalSettings {
     }
 }
 
-/// Fractions of a step that are tried in sequence.
+/// Fractions of a step, tried in sequence.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Lanes of Hessian-vector products of one iteration, at most, and draws that they are of, at least.
+/// Largest number of lanes of Hessian-vector products of one iteration, and smallest number of their draws.
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
 /// A step that leaves more than this share of the last gain is dominated by the noise of the averages.
 const PROGRESS: f64 = 0.6;
 
-/// Rates of convergence are taken to be no nearer to 1.
+/// Largest assumed rate of convergence.
 const SLOWEST: f64 = 0.95;
 
 impl MethodSettings for NaturalSettings {
@@ -107,7 +107,7 @@ impl Fitting for NaturalSettings {
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let Some(directions) = at.family.directions() else {
             return Err(FitError::Setting(format!(
-                "natural gradients are for the family `{}`, not for `{}`",
+                "natural gradients fit the family `{}`, not `{}`",
                 FamilyKind::Sparse,
                 at.family.kind()
             )));
@@ -180,7 +180,8 @@ impl<D: TwiceDifferentiable> Natural<'_, D> {
         Some(Status::Stalled {
             at: iteration,
             reason: format!(
-                "each natural-gradient step on {most} draws leaves about as much as it gains, {gain:.2} nats"
+                "natural-gradient steps with {most} draws no longer improve the bound: each gains {gain:.2} \
+                 nats and leaves about as much to gain"
             ),
         })
     }
@@ -254,7 +255,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             _ if converged => Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "natural-gradient steps on {lanes} fresh draws promise less than {tolerance} nats"
+                        "on {lanes} fresh draws, natural-gradient steps predict gains below {tolerance} nats"
                     ),
                     remaining: Some(remaining),
                     standard_error: None,
@@ -273,7 +274,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             None => {
                 state.gain = f64::INFINITY;
                 if !value.is_finite() {
-                    // Draws beyond the support, or where nothing is finite.
+                    // Draws outside the support, or nothing is finite.
                     state.omega = family.shrink(&state.omega, 0.7);
                 }
                 self.more_draws(state, iteration, gain)
@@ -283,7 +284,10 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
         let status = status.or_else(|| {
             late.then(|| Status::Stalled {
                 at: iteration,
-                reason: format!("{iteration} natural-gradient steps leave {gain:.2} nats"),
+                reason: format!(
+                    "after {iteration} natural-gradient steps, the next one still predicts a gain \
+                                 of {gain:.2} nats"
+                ),
             })
         });
         Step { record, status }

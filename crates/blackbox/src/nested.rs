@@ -1,15 +1,15 @@
-//! Nested Laplace approximation: local parameters given global ones, then the global parameters (Rue, Martino and
-//! Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
+//! Nested Laplace approximation of local parameters given global ones, and then of the global parameters (Rue, Martino
+//! and Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
 //! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
-//! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
-//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given the
-//! global ones, quadrature replaces it at the points. Newton steps with differences climb to the mode of that mass. The
-//! mass has a mode even for a funnel, whose density has none. From there the method
-//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses serve as weights, which
-//! give the Gaussian the mean and covariance of the mass. When mean and covariance no longer change, a least-squares
-//! fit of the local parameters' means, log scales and regressions at the last points on the family's features gives the
-//! result. Only the points are random, and their first two moments are exact.
+//! At given global parameters, the mode of the local parameters and the Hessian there give the log mass over the local
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given
+//! the global ones, quadrature replaces Laplace's method at the points. Newton steps with differences climb to the mode
+//! of that mass. The mass has a mode even for a funnel, whose density has none. From there the method repeatedly draws
+//! points from the widened Gaussian of the global parameters. Their masses serve as weights, which give the Gaussian
+//! the mean and covariance of the mass. When mean and covariance no longer change, a least-squares fit of the local
+//! parameters' means, log scales and regressions at the last points on the family's features gives the result. Only the
+//! points are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
@@ -32,7 +32,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// Fractions of a step that are tried together.
+/// Fractions of a step, tried together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
 /// Longest step in a coordinate.
@@ -49,7 +49,7 @@ const WIDER: f64 = 1.3;
 const ROUNDS: u64 = 4;
 const STILL: f64 = 0.1;
 
-/// Fewest points per feature that estimate its weight.
+/// Smallest number of points per feature for an estimate of its weight.
 const DRAWS_PER_FEATURE: usize = 2;
 
 /// The algorithm; its output is ω.
@@ -92,7 +92,7 @@ impl MethodState for NestedState {
 struct Quadratic {
     value: f64,
     gradient: Vec<f64>,
-    /// Negated.
+    /// The negated Hessian.
     hessian: Vec<f64>,
 }
 
@@ -135,7 +135,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             }
             (globals, state.locals.clone())
         });
-        // The others begin where the first one ends.
+        // The other points start at the result of the first.
         let starts: Vec<_> = starts.collect();
         let centre = climber.modes(vec![starts[0].clone()]).pop()??;
         state.locals = centre.at.clone();
@@ -186,7 +186,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 .fold(f64::INFINITY, f64::min);
             state.differences.iter_mut().for_each(|d| *d *= 0.2);
             let failure = (smallest < 1e-3 * DIFFERENCES.1).then(|| {
-                "no mode of the local parameters was found for some values of the global ones"
+                "for some values of the global parameters, Jensen found no mode of the local ones"
                     .to_owned()
             });
             return (f64::NEG_INFINITY, f64::INFINITY, failure);
@@ -237,7 +237,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 quadratic.value,
                 predicted,
                 Some(format!(
-                    "no step raises the mass of the global parameters, although the model predicts {predicted:.2} nats"
+                    "no step raises the posterior density of the global parameters, although the model \
+                     predicts {predicted:.2} nats"
                 )),
             );
         };
@@ -309,13 +310,13 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
         if let Some([exact, estimated]) = nearly_gaussian(points, k) {
-            // The errors of the points are nearly those that they make of a Gaussian with nearly the same weights.
+            // The errors of the points are nearly equal to their errors for a Gaussian with nearly the same weights.
             axpy(1.0, &exact.0, &mut mean);
             axpy(-1.0, &estimated.0, &mut mean);
             axpy(1.0, &exact.1, &mut covariance);
             axpy(-1.0, &estimated.1, &mut covariance);
         } else {
-            // Few points that are left tell little of a covariance.
+            // A few effective points do not determine a covariance.
             let left = points.share * points.x.len() as f64;
             let own = (left / (left + 4.0 * k as f64)).min(1.0);
             for i in 0..k {
@@ -404,12 +405,12 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let points = self.points(state, climber);
         let (globals, factor, moved) = self
             .matched(state, &points)
-            .ok_or("the mass of the global parameters has no covariance")?;
+            .ok_or("the curvature of the global parameters' posterior gives no covariance")?;
         state.rounds += 1;
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
             state.omega = self.fitted(state, &globals, &factor, &points).ok_or(
-                "modes of the local parameters were found for too few values of the global ones",
+                "for too few values of the global parameters, Jensen found modes of the local ones",
             )?;
         }
         (state.globals, state.factor) = (globals, factor);

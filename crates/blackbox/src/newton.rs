@@ -15,7 +15,7 @@ use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
 /// Largest dimension at which the averaged Hessian is formed for preconditioning, and the number of coordinates per
-/// lane up to which that happens before conjugate gradients have proved slow. It takes products of two draws for each
+/// lane up to which it is formed before conjugate gradients have proved slow. It takes products of two draws for each
 /// coordinate, and a Cholesky factor.
 const DENSE_LIMIT: usize = 256;
 const CHEAP: usize = 2;
@@ -24,10 +24,10 @@ const CHEAP: usize = 2;
 /// nat, up to a maximum. Far from the optimum the model is no more accurate than that.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
-/// Numbers of the path of conjugate gradients that are stored for smaller radii.
+/// Number of stored points on the path of conjugate gradients, for smaller radii.
 const KEPT: usize = 1 << 22;
 
-/// Trials of an iteration, with radii that fall.
+/// Trials of an iteration, with decreasing radii.
 const TRIALS: u64 = 4;
 
 /// The state of the minimiser.
@@ -157,7 +157,7 @@ impl Newton {
         let mut gradient = vec![0.0; trial.len()];
         let value = objective.value_gradient(&trial, &mut gradient);
         let observed = self.value - value;
-        // Below the rounding of the objective itself its difference says nothing.
+        // Differences below the rounding error of the objective carry no information.
         let rounding = 1e-13 * (1.0 + self.value.abs());
         let ratio = if solution.predicted <= rounding && observed.abs() <= 10.0 * rounding {
             1.0
@@ -219,12 +219,12 @@ impl Snapshot for Newton {
 struct Solution {
     step: Vec<f64>,
     predicted: f64,
-    /// Whether it lies on the boundary.
+    /// Whether it is on the boundary.
     bounded: bool,
     norm: f64,
 }
 
-/// One iteration of conjugate gradients: from the end of the one before along p.
+/// One iteration of conjugate gradients: from the end of the previous one along p.
 struct Leg {
     /// Lengths along p, and their end points; empty if there are too many to store.
     length: f64,
@@ -257,7 +257,7 @@ impl Leg {
     }
 }
 
-/// The way that conjugate gradients took.
+/// The path of conjugate gradients.
 struct Way {
     legs: Vec<Leg>,
     step: Vec<f64>,

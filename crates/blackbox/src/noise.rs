@@ -6,7 +6,7 @@ use jensen_math::simd::Simd;
 use crate::dense::{cholesky, solve_lower_lanes};
 use crate::reduce::dot;
 
-/// The purposes of streams of normals; streams of different purposes are independent.
+/// The purposes of streams of normals. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {
     /// Posterior draws of an approximation.
@@ -17,7 +17,7 @@ pub enum NoisePurpose {
     Sample,
     /// Stochastic gradients.
     Gradient,
-    /// Estimates of the bound while running.
+    /// Estimates of the bound during a run.
     Bound,
     /// The final estimate of the bound and its diagnostics.
     Final,
@@ -45,7 +45,7 @@ pub enum NoisePurpose {
     Symmetry,
     /// Initial weights of the networks of a flow.
     Network,
-    /// Proposals from anywhere.
+    /// Proposals over all scales.
     Leap,
 }
 
@@ -87,7 +87,7 @@ pub struct NoiseSource {
 }
 
 impl NoiseSource {
-    /// The streams of `seed`, made with the given kernels (AVX2 and AVX-512 agree bit for bit).
+    /// The streams of `seed`, with the given kernels (AVX2 and AVX-512 agree bit for bit).
     pub fn new(seed: u64, simd: Simd) -> Self {
         Self { seed, simd }
     }
@@ -125,7 +125,7 @@ impl NoiseSource {
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
     }
 
-    /// Fills `out` (`rows × lanes`) with uniforms in (0, 1) for choosing records, apart from the normals of the same
+    /// Fills `out` (`rows × lanes`) with uniforms in (0, 1) for choosing records, separate from the normals of the same
     /// purpose.
     pub(crate) fn choices(
         &self,
@@ -142,9 +142,9 @@ impl NoiseSource {
         );
     }
 
-    /// `lanes` (even) normals with matched moments: the second half mirrors the first, so that odd moments vanish;
-    /// second moments are exactly the identity when there are at least four lanes per row, and otherwise exactly 1 for
-    /// every row. For a Gaussian target the sample average then has the same optimum as the expectation.
+    /// `lanes` (even) normals with matched moments. The second half mirrors the first, so odd moments vanish. Second
+    /// moments are exactly the identity with at least four lanes per row, and otherwise exactly 1 for every row. For a
+    /// Gaussian target the sample average then has the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

@@ -22,14 +22,14 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     directions: Vec<f64>,
     products: Vec<f64>,
     values: Vec<f64>,
-    /// The ω at which `grad` was evaluated, so that linearising there does not repeat it.
+    /// The ω at which `grad` was evaluated, so that a linearisation there does not repeat the evaluation.
     at: Vec<f64>,
     calls: Calls,
     /// Scratch of [`negated_hessian`](Self::negated_hessian).
     hessian_workspace: Option<D::Workspace>,
 }
 
-/// Lanes of one call when the averaged Hessian is formed.
+/// Lanes of one call for the averaged Hessian.
 const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
@@ -111,7 +111,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.finish_value(omega)
     }
 
-    /// `F(ω)`, and `∇F` into `out`; a gradient that is not finite makes F infinite.
+    /// `F(ω)`, with `∇F` written into `out`. A gradient that is not finite makes F infinite.
     pub fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64 {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         self.transform(omega);
@@ -231,7 +231,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         let columns = directions.len() / dim;
         self.visit(omega);
         let used = draws.clamp(1, lanes / 2);
-        // Whole draws a call, up to a few hundred lanes: lane k·columns + j is draw k times direction j.
+        // Whole draws per call, up to a few hundred lanes: lane k·columns + j is draw k times direction j.
         let together = (HESSIAN_LANES / columns).clamp(1, used);
         let mut found = vec![0.0; directions.len()];
         let mut workspace = self

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// Always the same.
+    /// Constant.
     Constant,
     /// `(1 + t/delay)^(−power)`; Robbins and Monro require a power in (½, 1].
     Power {
-        /// Iterations until the fall is felt.
+        /// Iterations until the decay starts.
         delay: f64,
         /// Exponent.
         power: f64,
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn first_steps_by_hand() {
-        // Adam, Adagrad: the first step has the length of the step size whatever the gradient;
-        // RMSProp's is 1/√0.1 times that.
+        // Adam, Adagrad: the first step has the length of the step size for any gradient; RMSProp's is 1/√0.1 times
+        // that.
         for (name, factor) in [("adam", 1.0), ("adagrad", 1.0), ("rmsprop", 10f64.sqrt())] {
             let mut omega = [1.0, 1.0];
             let mut state = OptimiserState::new(2);

@@ -61,7 +61,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// An estimate that has not been made.
+    /// A missing estimate.
     pub(crate) const UNKNOWN: Self = Self {
         mean: f64::NAN,
         standard_error: f64::NAN,
@@ -133,7 +133,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         }
     }
 
-    /// The cost of an evaluation per draw, if the density knows it.
+    /// The cost of an evaluation per draw, if the density reports it.
     pub(crate) fn work(&self) -> Option<u64> {
         self.density.work()
     }
@@ -197,7 +197,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// The difference of the bounds `L(to) − L(from)` on the same noise; lanes that are not finite on either side are
+    /// The difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite on either side are
     /// omitted and counted.
     pub fn matched_difference(
         &mut self,
@@ -210,7 +210,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         (Estimate::of(&kept), noise.lanes() - kept.len())
     }
 
-    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient; returns the number of
+    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient. Returns the number of
     /// lanes in it. It omits lanes with a non-finite value or gradient.
     fn pull_sum(
         &mut self,
@@ -255,8 +255,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// The naive gradient of the bound from exactly `draws` draws of a stream, as in Stan: a draw that is not finite is
-    /// replaced by the next of the stream.
+    /// The naive gradient of the bound from exactly `draws` draws of a stream, as in Stan: the next draw of the stream
+    /// replaces a draw that is not finite.
     ///
     /// # Errors
     /// The number of replaced draws, if it reaches ten times `draws`.

@@ -7,10 +7,11 @@
 use jensen_math::special::inv_phi;
 use serde::{Deserialize, Serialize};
 
-/// Coordinates beyond which the limit on gradients falls.
+/// Number of coordinates beyond which the limit on gradients falls.
 const SCALED: u64 = 100;
 
-/// Number of elementary operations that the budget of gradients allows if that is more, and the largest ratio.
+/// Number of elementary operations of a refinement, if it allows more gradients than the budget, and the largest ratio
+/// to that budget.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
@@ -23,24 +24,24 @@ pub struct Policy {
     pub mean_error: f64,
     /// Largest relative error of a standard deviation.
     pub sd_error: f64,
-    /// Probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary phase; a
-    /// missed one, narrow bananas that have not converged (a drift of 3 with an sd of the arms' height of 0.58 times the right
-    /// one).
+    /// Probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary
+    /// phase. A missed alarm accepts narrow bananas that have not converged (a drift of 3 with an sd of the arms'
+    /// height of 0.58 times the right one).
     pub failure_probability: f64,
-    /// Effective draws of every quantity: chains shorter than their own memory cannot show that they have arrived. With 400,
-    /// bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the right one; with 512 that of the
-    /// width was right within a tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then
-    /// below 0.045 standard deviations.
+    /// Required effective draws of every quantity: chains shorter than their autocorrelation time cannot show that they
+    /// have converged. With 400, bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the
+    /// right one. With 512 the sd of the width was right within a tenth, and that of the height within its Monte-Carlo
+    /// error. Standard errors of means are then below 0.045 standard deviations.
     pub effective_draws: f64,
-    /// Largest number of gradients of a refinement with up to a hundred coordinates. With more it falls in inverse proportion;
-    /// cheap densities get up to five times as many.
+    /// Largest number of gradients of a refinement with up to a hundred coordinates. With more it falls in inverse
+    /// proportion. Cheap densities get up to five times the number.
     pub max_gradients: u64,
 }
 
 impl Default for Policy {
-    /// A mean within a tenth of a standard deviation, which no plot shows; a standard deviation within 8 %, two standard errors
-    /// of one from 300 independent draws; one false alarm in twenty; 512 effective draws, two for each of 256 chains; two
-    /// million gradients, ten seconds to a minute.
+    /// A mean within a tenth of a standard deviation, which is invisible in plots; a standard deviation within 8 %, two
+    /// standard errors of one from 300 independent draws; one false alarm in twenty; 512 effective draws, two for each
+    /// of 256 chains; two million gradients, ten seconds to a minute.
     fn default() -> Self {
         Self {
             mean_error: 0.1,
@@ -61,13 +62,13 @@ impl Policy {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
             if !(error > 0.0 && error < 1.0) {
-                return Err(format!("{name} is {error}, but must lie between 0 and 1"));
+                return Err(format!("{name} is {error}, but must be between 0 and 1"));
             }
         }
         let p = self.failure_probability;
         if !(p > 0.0 && p < 0.5) {
             return Err(format!(
-                "failure_probability is {p}, but must lie between 0 and 0.5"
+                "failure_probability is {p}, but must be between 0 and 0.5"
             ));
         }
         let n = self.effective_draws;
@@ -90,7 +91,7 @@ impl Policy {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// The same if the largest of this number of tests decides, by Bonferroni's inequality: 2.6 of five, 3.9 of six hundred.
+    /// The same for the largest of this number of tests, by Bonferroni's inequality: 2.6 for five, 3.9 for six hundred.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
@@ -103,14 +104,14 @@ impl Policy {
         self.sd_error / self.confidence()
     }
 
-    /// The largest share of a coordinate's variance, or of the mass, that draws may fail to reach: without that share a
-    /// standard deviation is wrong by about half of it.
+    /// The largest share of a coordinate's variance, or of the mass, that draws may miss. The relative error of a
+    /// standard deviation is then about half of it.
     pub fn unreached(&self) -> f64 {
         2.0 * self.sd_error
     }
 
-    /// Nats by which a mixture may be below another result. A mode one standard deviation away that moves the mean by its limit
-    /// has that share of the mass, and a bound without the mode is lower by as many nats.
+    /// Nats by which a mixture may be below another result. A mode one standard deviation away that moves the mean by
+    /// its limit has this share of the mass, and a bound without the mode is lower by the same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
@@ -128,7 +129,7 @@ impl Policy {
     /// may have five times as many.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
-        // The map between coordinates takes a product with a matrix.
+        // The map between coordinates needs a product with a matrix.
         let map = (dim * dim) as u64;
         let affordable = work.map_or(0, |work| WORK / (work + map).max(1));
         limit.max(affordable.min(CHEAP * limit))
@@ -145,7 +146,8 @@ impl Policy {
         (8.0 * self.effective_draws) as usize
     }
 
-    /// Number of draws of the preview after which a family may be left for a richer one: as many as must be effective.
+    /// Number of draws of the preview after which a family may be left for a richer one. It equals the required number
+    /// of effective draws.
     pub fn preview_draws(&self) -> usize {
         self.effective_draws as usize
     }

@@ -23,7 +23,7 @@ pub fn khat_threshold(draws: usize) -> f64 {
     (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
 }
 
-/// Smooths `log_weights` (NaN counts as −∞). `relative_efficiency` is 1 for independent draws.
+/// Smooths `log_weights` (NaN is treated as −∞). `relative_efficiency` is 1 for independent draws.
 ///
 /// Without any finite weight, the weights are returned unchanged with an infinite k̂.
 pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
@@ -57,8 +57,8 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 }
 
 /// The tail index k̂ of a quantity's draws, in any order: the shape of a generalised Pareto distribution fitted to the
-/// heavier of their two tails, so moments of order 1/k̂ and higher do not exist. `pareto_khat` of the R package
-/// posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
+/// heavier of their two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of the R
+/// package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
 /// `None` if a draw is not finite, or neither tail has five draws beyond a threshold: the quantity is then bounded, or
 /// the draws are too few.
@@ -101,7 +101,7 @@ fn tail_length(draws: usize, relative_efficiency: f64) -> usize {
 struct Tail {
     /// The largest log weight below it, relative to the largest of all.
     cutoff: f64,
-    /// Its indices, by rising weight.
+    /// Its indices, by increasing weight.
     order: Vec<usize>,
 }
 
@@ -150,7 +150,8 @@ fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
     let grid = 30 + n.sqrt() as usize;
     let quartile = sorted[(n / 4.0 + 0.5) as usize - 1];
     let largest = sorted[sorted.len() - 1];
-    // A logarithm costs as much as a dozen products; eight factors that leave the range of the exponents have one each.
+    // A logarithm costs as much as a dozen products. If eight factors leave the range of the exponents, each has its
+    // own logarithm.
     let log_of_product = |b: f64, some: &[f64]| {
         let product = some.iter().map(|x| 1.0 - b * x).product::<f64>();
         match product.is_normal() {
@@ -179,7 +180,7 @@ fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
         .iter()
         .map(|own| 1.0 / likelihood.iter().map(|l| (l - own).exp()).sum::<f64>())
         .collect();
-    // Negligible and undefined weights carry nothing.
+    // Negligible and undefined weights contribute nothing.
     for w in &mut weights {
         let counts = *w >= 10.0 * f64::EPSILON;
         if !counts {

@@ -11,11 +11,11 @@ use crate::noise::NoiseSource;
 use crate::refine::{Refine, RefineState, RefineWhen, Refined};
 use crate::settings::Settings;
 
-/// A refinement that has begun.
+/// A running refinement.
 struct Begun {
     /// The status at the end of the fit.
     status: Status,
-    /// At which iteration.
+    /// The iteration at the end of the fit.
     at: u64,
     state: RefineState,
 }
@@ -168,7 +168,7 @@ impl Snapshot for RefiningState {
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        // A fit that was not refined, or not yet, has nothing of it.
+        // A fit without a refinement, or before it, has no such results.
         let begun = match archive.get::<(Status, u64)>("refined_from") {
             Ok((status, at)) => Some(Begun {
                 status,

@@ -34,8 +34,8 @@ pub struct SaaSettings {
     /// Largest estimated distance from the best bound of the family, in nats. `None` means 0.001 per coordinate, at
     /// least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
     pub tolerance: Option<f64>,
-    /// Draws of the first round; `None` chooses 128, or enough for exact second moments if that is no more than 512
-    /// (full rank: 2048).
+    /// Draws of the first round. `None` means 128, or enough for exact second moments if that is at most 512 (full
+    /// rank: 2048).
     pub first_draws: Option<usize>,
     /// Largest number of draws of a stage, doubled once if that suffices. It is lower (at least 256) if coordinates
     /// times draws would exceed 2²³, to bound memory.
@@ -71,8 +71,8 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Draws of the largest stage when `remaining` nats are left. Twice as many draws would halve the remainder (in
-    /// practice two thirds remain), which may be within the tolerance.
+    /// Number of draws of the largest stage when `remaining` nats remain. Twice as many draws would halve the remainder
+    /// (in practice two thirds remain), which may be within the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -83,7 +83,7 @@ impl SaaSettings {
 
     fn first_draws(&self, family: &dyn Family) -> usize {
         let noise_dim = family.noise_dim();
-        // Fewer draws than a covariance has rows would be fitted, not averaged over.
+        // A covariance with more rows than draws would be fitted to the draws instead of averaged over them.
         let most = if family.free_rows() > 0 {
             MOST_FIRST
         } else {
@@ -155,7 +155,7 @@ impl Fitting for SaaSettings {
     }
 }
 
-/// Draws that keep coordinates times draws below 2²³, 256 at least.
+/// Number of draws that keeps coordinates times draws below 2²³, but at least 256.
 pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
@@ -194,12 +194,12 @@ pub struct SaaState {
 }
 
 /// Newton iterations of a stage after which its model of the objective is rejected. With smooth densities a stage takes
-/// a few, from a bad start some tens.
+/// a few, or some tens from a bad start.
 const ROUND_ITERATIONS: u64 = 100;
 
 /// The message of a stalled run that second derivatives mislead.
 const KINK: &str =
-    "second derivatives do not predict the bound on fixed draws, as for a density with kinks";
+    "second derivatives do not predict the bound on fixed draws; the density may have kinks";
 
 impl MethodState for SaaState {
     fn omega(&self) -> &[f64] {
@@ -304,7 +304,8 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             return Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "a Newton optimum of {} draws is, on fresh draws, within {tolerance} nats of the best of the family",
+                        "on fresh draws, the optimum for {} fixed draws is within {tolerance} nats of the best \
+                         bound of the family",
                         state.lanes
                     ),
                     remaining: Some(state.gap[0]),
@@ -336,7 +337,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             }
             None => Some(Status::Diverged {
                 at: state.round,
-                reason: "the density or its gradient is not finite at fresh draws, even with a small spread"
+                reason: "the density or its gradient is not finite at fresh draws, even if their spread is small"
                     .into(),
             }),
         }
@@ -389,7 +390,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "no step of any length improves the bound, although the model predicts {:.2e} nats",
+                    "no step, however short, raises the bound, although the model predicts {:.2e} nats",
                     report.predicted
                 ),
             });
@@ -402,7 +403,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "{} Hessian-vector products reached no optimum of {} fixed draws",
+                    "{} Hessian-vector products did not suffice to find the optimum for {} fixed draws",
                     state.products, state.lanes
                 ),
             });

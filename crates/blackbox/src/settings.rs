@@ -21,7 +21,7 @@ pub enum FamilyChoice {
     /// checks, the conditionally structured Gaussian follows for models with at least 100 dimensions. If starts find
     /// other modes that are not relabellings, a mixture follows (up to 64 dimensions). All are reported.
     Auto,
-    /// This one.
+    /// This family.
     Only(FamilyKind),
 }
 
@@ -39,11 +39,11 @@ pub struct Settings {
     pub family: FamilyChoice,
     /// The start.
     pub start: StartSettings,
-    /// How right what is reported is to be.
+    /// The required accuracy of the reported numbers.
     #[serde(default, skip_serializing_if = "Policy::is_default")]
     pub policy: Policy,
-    /// Fresh draws of the final bound and of k̂, those that the policy asks for unless fewer will do; 8 or 32 times as many where k̂
-    /// is in doubt.
+    /// Number of fresh draws for the final bound and k̂. The default is the number that the policy requires, unless
+    /// fewer suffice. If k̂ is in doubt, it is multiplied by up to 8 or 32.
     pub evaluation_draws: usize,
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
@@ -51,8 +51,8 @@ pub struct Settings {
     /// Largest number of bytes of a method's tables of records. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
-    /// For each coordinate, the number of the array that it belongs to; empty if unknown, and then all may belong to
-    /// one. Modes that differ by a permutation of array elements count as one answer.
+    /// For each coordinate, the number of its array. If it is empty, all coordinates may belong to one array. Modes
+    /// that differ by a permutation of array elements are treated as one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
     /// The relation of each coordinate to its reported value; identity by default. The moments of these values must

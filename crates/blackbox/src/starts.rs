@@ -39,20 +39,20 @@ pub use settings::StartSettings;
 /// Number of draws for the path of a start, before it is evaluated on the shared draws.
 const SCOUTING: usize = 8;
 
-/// Starts on their way at a time.
+/// Number of starts that run at a time.
 const WAVE: usize = 4;
 
 /// Predicted nats at which a start is at its optimum.
 const TOLERANCE: f64 = 0.1;
 
-/// A start is behind if it would be this many nats below the best one even if each remaining iteration gained twice the
-/// last prediction. It ends after this many iterations in that state. For rough densities, such as solvers with loose
-/// tolerances, steps shrink far from any optimum, and each costs as much as a useful one.
+/// A start lags behind if it would be this many nats below the best one even if each remaining iteration gained twice
+/// the last prediction. It ends after this many iterations in that state. For rough densities, such as solvers with
+/// loose tolerances, steps shrink far from any optimum, and each costs as much as a useful one.
 const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 
-/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be where the
-/// density has no digits left: the difference of two log gamma functions of 1e85 is noise, which may exceed any bound,
+/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be where rounding
+/// errors dominate the density: the difference of two log gamma functions of 1e85 is noise, which may exceed any bound,
 /// with derivatives of 1e70. Such a bound is not finite.
 const ABSURD: f64 = 1e6;
 
@@ -87,7 +87,7 @@ impl StartsState {
     }
 }
 
-/// A start on its way.
+/// A running start.
 #[derive(Clone, Debug, PartialEq)]
 struct Running {
     newton: Newton,
@@ -96,7 +96,7 @@ struct Running {
     index: u64,
     /// Its iterations in this stage.
     taken: u64,
-    /// The last of them in which it was behind.
+    /// The last of them in which it lagged behind.
     behind: u64,
 }
 
@@ -108,7 +108,7 @@ enum Stage {
     Scouting,
     /// The start has finished on these draws and waits for the shared draws.
     Arrived,
-    /// On those.
+    /// The start runs on the shared draws.
     Comparing,
 }
 
@@ -175,7 +175,7 @@ impl Running {
     }
 }
 
-/// The starts as an algorithm; a step is one Newton iteration of each running start.
+/// The starts as an algorithm. A step is one Newton iteration of each running start.
 pub struct Starts<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -184,7 +184,7 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     objective: Objective<'a, D>,
     /// The same on fewer draws, one for each running start.
     scouts: Vec<Objective<'a, D>>,
-    /// After it ends, no further start is made, because the density is no longer evaluated.
+    /// After an interrupt no further start begins, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
 }
 
@@ -237,7 +237,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Sets the arrays of the coordinates, given as ascending numbers.
+    /// Sets the array of each coordinate, as ascending numbers.
     pub fn of_variables(mut self, variables: &[usize]) -> Self {
         self.points.variables = variables.to_vec();
         self

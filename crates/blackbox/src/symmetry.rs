@@ -17,7 +17,7 @@ use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
 /// Standard deviations within which a coordinate that is matched by its position alone must reach its image, and within
-/// which no other may be its image; tried in sequence.
+/// which no other coordinate may be its image. They are tried in sequence.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
 /// Difference of the logarithms of their spreads.
@@ -26,20 +26,20 @@ const ALIKE: f64 = 0.7;
 /// Largest distance in standard deviations, in any coordinate, between the image of a mode and the matching mode.
 const AT: f64 = 2.0;
 
-/// Largest number of coordinates that are rotated together, which takes as many gradients.
+/// Largest number of coordinates that a map rotates together. It needs the same number of gradients.
 const TURNED: usize = 48;
 
 /// Points at which the density is compared, and the number of them at which it has to be finite.
 const POINTS: usize = 32;
 const FINITE: usize = 8;
 
-/// Relative difference that is rounding.
+/// Largest relative difference due to rounding.
 const ROUNDING: f64 = 1e-8;
 
-/// Dimension beyond which symmetries are not searched.
+/// Largest dimension for the search for symmetries.
 const LARGEST: usize = 4096;
 
-/// Number of labellings beyond which they are not counted.
+/// Largest number of labellings to count.
 pub(crate) const MOST: usize = 50_000;
 
 /// The number of equal modes, and the found modes among them.
@@ -95,7 +95,7 @@ impl Labellings {
 /// A linear map of coordinates.
 #[derive(Clone, Debug, PartialEq)]
 struct Relabelling {
-    /// The image of each coordinate, with its sign; none for rotated coordinates.
+    /// The image of each coordinate, with its sign. Rotated coordinates have none.
     to: Vec<Option<(usize, f64)>>,
     /// The rotated coordinates, and their orthogonal matrix, row-major.
     turned: Vec<usize>,
@@ -130,7 +130,8 @@ impl Relabelling {
 
 /// The number of different images of a mode under products of the maps.
 fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
-    // Modes are several standard deviations apart, images of one by different ways equal to rounding.
+    // Modes are several standard deviations apart, whereas images of one mode by different maps are equal up to
+    // rounding.
     let key = |z: &[f64]| -> Vec<i64> {
         let scaled = z.iter().zip(sd).map(|(z, s)| (z / (1e-3 * s)).round());
         scaled.map(|x| x as i64).collect()

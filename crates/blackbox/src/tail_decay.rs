@@ -8,14 +8,14 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// Standard deviations of the approximation by which a coordinate is moved, in both directions.
 const AWAY: [f64; 2] = [20.0, 200.0];
 
-/// Nats by which the density must have decreased at one of them: a Cauchy decreases by 6 within twenty.
+/// Decrease of the log density in nats that is required at one of them. A Cauchy density decreases by 6 within twenty.
 const FALLEN: f64 = 1.0;
 
 /// Draws from which a coordinate is moved. A check at a single point is too strict: with all effects at their means,
 /// the density of a hierarchy rises as its scale falls, and with all abilities at their means, as their slope grows.
 const DRAWS: usize = 5;
 
-/// Largest dimension at which every coordinate is looked along.
+/// Largest dimension at which every coordinate is checked.
 const MOST: usize = 1024;
 
 /// Lanes of one call.
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_records_beside_the_posterior_of_all_is_not_flat() {
-        // A thousand of 2·10⁷ records with a weight each: the curvature is that of all, the optimum where the thousand have it.
+        // A thousand of 2·10⁷ weighted records: the curvature is that of all, and the optimum is that of the thousand.
         let (all, weight) = (2.0e7_f64, 2.0e4_f64);
         let sample = Normal(1.5 * (weight / all).sqrt(), all);
         let family = FamilyKind::MeanField.build(Space::of(&sample));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(flat(&sample, weight.sqrt()), None);
         // In standard deviations of the posterior the sample's optimum itself is far away.
         assert_eq!(flat(&sample, 1.0), Some(0));
-        // What is flat stays so, however far one looks.
+        // A flat density remains flat at any distance.
         assert_eq!(flat(&Normal(0.0, 0.0), weight.sqrt()), Some(0));
         assert_eq!(flat(&Normal(0.0, 0.0), 1.0), Some(0));
     }

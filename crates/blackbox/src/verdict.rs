@@ -14,25 +14,26 @@ use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// For a bound of larger size, differences have fewer than three correct decimals.
+/// Size of a bound above which differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
-/// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate it to a tenth.
+/// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate it to a tenth of a
+/// nat.
 const VAGUE: f64 = 0.5;
 
-/// Largest divergence in nats, beside what the policy allows each coordinate. On posteriors with known answers, skewed ones of one
-/// coordinate whose standard deviations were wrong by a third and more had 0.35 to 0.7, those within a tenth up to 0.17;
-/// eight schools, ten coordinates within a fifth, 0.34.
+/// Largest divergence in nats, in addition to the allowance of the policy for each coordinate. On posteriors with known
+/// moments, skewed posteriors of one coordinate whose standard deviations were wrong by at least a third had 0.35 to
+/// 0.7, and those within a tenth up to 0.17. Eight schools, with ten coordinates within a fifth, had 0.34.
 const FAR: f64 = 0.25;
 
 impl Fit {
     /// Every reason to distrust the fit's draws.
     ///
     /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
-    /// a tail or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts
-    /// disagree, or a check after the fit failed. For mixed refined draws only the last three apply, because these
-    /// draws do not depend on the approximation's weights. Chains that started in one mode do not show whether there is
-    /// another unless they have visited it, and chains in an improper posterior can seem to mix.
+    /// a tail or move a mean or a standard deviation, the density is not finite everywhere or does not decrease in its
+    /// tails, the starts disagree, or a check after the fit failed. For mixed refined draws only the last three apply,
+    /// because these draws do not depend on the approximation's weights. Chains that started in one mode do not show
+    /// whether there is another unless they have visited it, and chains in an improper posterior can seem to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -78,9 +79,9 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// The objection that refined draws lack mass, because their log evidence is below an ELBO. No log evidence of the whole
-    /// posterior is below a bound, and that of a part is smaller by the logarithm of its share. The missing share must be
-    /// larger than the policy allows, by its margin of chance.
+    /// The objection that refined draws miss mass, because their log evidence is below an ELBO. The log evidence of the
+    /// whole posterior is at least the bound, and the log evidence of a part is smaller by the logarithm of its share.
+    /// The missing share must be larger than the policy allows, beyond its margin of chance.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -92,8 +93,8 @@ impl Fit {
         let most = gap.mean + self.policy.confidence() * gap.standard_error;
         (most < (-self.policy.unreached()).ln_1p()).then(|| {
             Reason::bare(format!(
-                "the log evidence of the refined draws is {:.2} ± {:.2} nats below the ELBO of an approximation, so the draws lack at \
-                 least {:.0} % of the mass",
+                "the log evidence of the refined draws is {:.2} ± {:.2} nats below the ELBO of an \
+                 approximation, so the draws miss at least {:.0} % of the mass",
                 -gap.mean,
                 gap.standard_error,
                 -100.0 * most.exp_m1()
@@ -101,13 +102,13 @@ impl Fit {
         })
     }
 
-    /// Whether mixed refined draws could be trusted: there is no objection to the fit that they might not answer. Modes
-    /// that are far apart in the narrow spreads of a mean field may be near each other in the posterior's.
+    /// Whether mixed refined draws could be trusted: no objection to the fit applies to them as well. Modes that are
+    /// far apart in the narrow spreads of a mean field may be near each other in the posterior's.
     pub(crate) fn could_be_refined(&self) -> bool {
         no_end(self.best()).is_none()
     }
 
-    /// The many poorer optima that refined draws that have mixed do not answer for.
+    /// The poorer optima, if there are many, that mixed refined draws do not cover.
     pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
@@ -115,11 +116,12 @@ impl Fit {
     }
 }
 
-/// Smallest share of a mode's predicted draws that shows that it has been reached.
+/// Smallest share of a mode's predicted draws that shows that chains have reached it.
 const VISITED: f64 = 0.25;
 
-/// Whether refined draws show that chains go to another mode and come back: being near it mixes as every quantity must,
-/// every population has been there, and all of them together for a fair share of what its bound promises.
+/// Whether refined draws show that chains move to another mode and back: membership of the mode mixes as every quantity
+/// must, every population has visited it, and all populations together have spent there a fair share of the time that
+/// its bound predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -140,15 +142,15 @@ fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
 }
 
-/// Largest Mahalanobis distance, over all coordinates, of an optimum that is covered by refined draws: a mean field on
-/// a ridge is so narrow that its bound has several optima where the posterior has one, and an unvisited mode is further
-/// from the draws.
+/// Largest Mahalanobis distance, over all coordinates, of an optimum that refined draws cover. A mean field on a ridge
+/// is so narrow that its bound has several optima where the posterior has one, and an unvisited mode is further from
+/// the draws.
 const AMID: f64 = 3.0;
 
-/// Fewest draws per coordinate from which that distance can be estimated.
+/// Smallest number of draws per coordinate for an estimate of that distance.
 const TELLING: usize = 4;
 
-/// Whether draws cover an optimum, by its Mahalanobis distance from their mean.
+/// Whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -272,35 +274,37 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// The cases in which weights with a small k̂ hide a poor approximation: a heavy tail on a side that its draws do not
-/// reach.
+/// The cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that its draws
+/// do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
     (divergence > limit).then(|| {
         Reason::new(
             format!(
-                "the KL divergence of the {} approximation is about {divergence:.2} nats, above {limit:.2}: its spreads and \
-                 tails may be wrong although k̂ is small",
+                "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
+                 {limit:.2}: its standard deviations and tails may be wrong although k̂ is small",
                 result.kind
             ),
-            "Try a richer family, reparameterise, or choose the draws by importance weights.",
+            "Try a richer family, reparameterise, or resample the draws by importance weights \
+             (`--importance-resample`).",
         )
     })
 }
 
-/// Objections that no weight of the approximation's own draws can show.
+/// Objections that weights of the approximation's own draws cannot show.
 fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
     result.beyond.map(|Unreached { coordinate, share }| {
         let text = match coordinate {
             Some(coordinate) => format!(
-                "the {} approximation lacks {share:.1} times its own variance in coordinate {}, far beyond its draws: a slab, a long \
-                 tail or another mode",
+                "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
+                 the approximation's variance in coordinate {}: a slab, a long tail or another mode",
                 result.kind,
                 coordinate + 1
             ),
             None => format!(
-                "the {} approximation lacks {share:.1} times its own mass between its draws: a spike",
+                "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
+                 times the approximation's mass",
                 result.kind
             ),
         };
@@ -315,12 +319,13 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
                 "the log density does not fall in the tail of coordinate {}: the posterior looks improper",
                 coordinate + 1
             ),
-            "Give every parameter a proper prior; constant or perfectly separated outcomes leave a coefficient unbounded.",
+            "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
+             outcomes perfectly, the data do not bound a coefficient.",
         )
     })
 }
 
-/// Difference in nats within which optima count as equally high.
+/// Difference in nats within which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
 
 /// Modes that the fit does not cover, of which the highest is reported.
@@ -338,8 +343,8 @@ fn other_modes<'a>(
         false => format!("{:.1} standard deviations away", mode.distance()),
     };
     let text = format!(
-        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: the posterior has \
-         several modes and the fit covers one",
+        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: \
+         the posterior has several modes, and the fit covers one of them",
         mode.coordinate + 1,
         mode.below
     );
@@ -347,12 +352,13 @@ fn other_modes<'a>(
     Some(match mirrored {
         false if level > 1 => Reason::new(
             text,
-            "Equal optima often lie on a ridge of unidentified parameters, such as two intercepts that only enter as a sum: give \
-             each a proper prior, or remove one.",
+            "Equal optima often mean that the data do not determine a combination of parameters, such as the \
+             difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
+             remove one.",
         ),
         true => Reason::new(
-            format!("{text}; a change of signs leaves the density the same"),
-            "If the sign has no meaning, as for factor loadings, fix it: declare one of them positive.",
+            format!("{text}; the log density is the same if the signs of these coordinates change"),
+            "If the sign has no meaning, as for factor loadings, declare one loading positive.",
         ),
         false => Reason::bare(text),
     })
@@ -374,7 +380,8 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
     others.iter().any(|other| !answered(other)).then(|| {
         Reason::new(
             format!(
-                "{} starts ended in {} different optima, and few found the best of them: a better one may exist",
+                "{} starts ended in {} different optima, and few of them found the best one: a better one may \
+                 exist",
                 starts.len(),
                 others.len() + 1
             ),
@@ -406,10 +413,10 @@ mod tests {
     fn an_optimum_on_the_ridge_of_the_draws_is_no_other_mode() {
         let draws = ridge(400);
         assert!(is_amid(&draws, &[1.5, 1.5]) && is_amid(&draws, &[-2.0, -1.9]));
-        // As far from the mean in each coordinate, but where no draw is; and beyond their end.
+        // As far from the mean in each coordinate, but where no draw is, and beyond the ends of the ridge.
         assert!(!is_amid(&draws, &[1.5, -1.5]));
         assert!(!is_amid(&draws, &[4.0, 4.0]));
-        // Too few draws to tell.
+        // Too few draws to decide.
         assert!(!is_amid(&ridge(7), &[0.0, 0.0]));
     }
 }

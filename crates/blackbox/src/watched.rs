@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_run::Interrupt;
 
-/// Evaluates a density until an [`Interrupt`] ends the step; values are `NaN` from then on.
+/// Evaluates a density until an [`Interrupt`] ends the step. Values are `NaN` from then on.
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,
@@ -83,7 +83,7 @@ impl<D: TwiceDifferentiable> TwiceDifferentiable for Watched<'_, D> {
     }
 
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        // Once it was over, nothing may have been linearised.
+        // After the end, a linearisation may be missing.
         if self.interrupt.is_over() {
             for row in 0..self.dim() {
                 out.row_mut(row).fill(f64::NAN);

@@ -1,5 +1,5 @@
-//! What the command line declares, as JSON: of every command its words, what it does, and its arguments in the order of
-//! its help. `cargo xtask flags` makes the tables of the book's page on the command from it.
+//! Prints the declarations of the command line as JSON: for every command its words, its purpose, and its arguments in
+//! the order of its help. `cargo xtask flags` uses them to write the tables of the book's page on the command.
 
 use clap::{Arg, Command};
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ fn main() {
 
 fn list(command: &Command, path: &str, found: &mut Vec<Value>) {
     let arguments = command.get_arguments();
-    // What every command has is output of the first.
+    // The output lists the arguments common to all commands with the first command.
     let first = path == "jensen";
     let own = |a: &&Arg| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str());
     let shown = arguments.filter(|a| own(a) && (first || !a.is_global_set()));
     found.push(json!({
         "command": path,
         "about": command.get_about().map(ToString::to_string),
-        // `jensen regress` does something itself, too.
+        // `jensen regress` is a command as well as a group of commands.
         "leaf": !command.has_subcommands() || command.get_positionals().next().is_some(),
         "arguments": shown.map(argument).collect::<Vec<_>>(),
     }));
@@ -35,7 +35,7 @@ fn list(command: &Command, path: &str, found: &mut Vec<Value>) {
 fn argument(argument: &Arg) -> Value {
     let default = argument.get_default_values().iter();
     let counted = argument.get_num_args();
-    // A value that may be left out is.
+    // An argument with an optional value is optional.
     let takes = argument.get_action().takes_values() && counted.is_none_or(|n| n.min_values() > 0);
     let names = argument.get_value_names().unwrap_or_default();
     let choices = argument.get_possible_values();

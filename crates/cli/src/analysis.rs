@@ -45,7 +45,7 @@ pub fn run(command: AnalysisCommand) -> CommandResult {
     conclude(&summary, trusted, out.as_deref(), say, 9, table)
 }
 
-/// Columns of the data that fit a terminal; the report and loadings.csv have more.
+/// Number of columns of the data that fit a terminal. The report and loadings.csv have more.
 const SHOWN: usize = 20;
 
 /// Factors that fit a terminal.
@@ -67,7 +67,7 @@ fn table(summary: &AnalysisSummary) -> String {
         text.push('\n');
     }
     if summary.columns.len() > SHOWN || summary.factors > WIDE {
-        text += "… further columns and factors are in loadings.csv\n";
+        text += "… fit.json and loadings.csv have further columns and factors\n";
     }
     text
 }

@@ -98,7 +98,7 @@ pub struct DataArg {
 }
 
 impl DataArg {
-    /// The file, if one is given.
+    /// The file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.given.as_deref().or(self.named.as_deref())
     }
@@ -426,7 +426,7 @@ pub struct ShowArgs {
     pub build: BuildFlags,
 }
 
-/// The stages that can be shown.
+/// The stages that the command can print.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StageName {
     /// Tokens with their locations
@@ -448,7 +448,7 @@ Examples:
 The folder of --out gets results.json, rewritten after every row, and each figure as SVG and PNG. Without a
 name, or with LIST, the command lists the experiments with their parts and data.";
 
-/// Makes tables and figures again.
+/// Reproduces tables and figures.
 #[derive(Args)]
 #[command(after_help = REPRODUCE_EXAMPLES)]
 pub struct ReproduceArgs {
@@ -502,7 +502,7 @@ pub struct BenchDensityArgs {
     pub model: PathBuf,
     #[command(flatten)]
     pub data: DataArg,
-    /// Draws evaluated at once
+    /// Number of draws evaluated at once.
     #[arg(long, value_name = "L", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub lanes: u32,
     /// Print one JSON object

@@ -14,7 +14,7 @@ use crate::table::seconds;
 /// Seconds spent on one figure.
 const SECONDS: f64 = 0.5;
 
-/// The answer; field names are stable.
+/// The output. Field names are stable.
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]

@@ -31,7 +31,8 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     let mut request = args.request.clone();
     let policy = request.settings(jensen::blackbox::Init::Zero)?.is_policy();
     if policy && request.importance_resample.is_none() {
-        // Ranks are of the posterior, as the policy's summaries are; what is asked for by name is ranked as it is.
+        // Ranks are those of the posterior, as the policy's summaries are. A fit with a requested method or family is
+        // ranked unchanged.
         request.importance_resample = Some(true);
     }
     let seed = request.seed();
@@ -67,7 +68,7 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     recorded?;
     if rows.len() < count {
         remark(&format!(
-            "stopped with {} of {count} simulations: the same command continues",
+            "stopped after {} of {count} simulations: the same command continues",
             rows.len()
         ));
         return Ok(Exit::Untrusted);

@@ -23,7 +23,7 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     let data: Vec<&PathBuf> = files.into_iter().chain(&args.data).collect();
     if let [first, second, ..] = data[..] {
         return Err(Failure::usage(format!(
-            "`{}` and `{}` are both data: give one data file",
+            "`{}` and `{}` are both data files: give one data file",
             first.display(),
             second.display()
         )));
@@ -31,7 +31,7 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     let data = data.first().map(|path| path.as_path());
     if let (Some(data), []) = (data, &models[..]) {
         return Err(Failure::usage(format!(
-            "`{}` is a data file: give the program as well",
+            "`{}` is a data file: give the program too",
             data.display()
         )));
     }
@@ -65,7 +65,7 @@ enum Wrong {
     Program(String),
 }
 
-/// Checks one program; the line about it.
+/// Checks one program, and returns the line about it.
 fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, Wrong> {
     let read = Source::read(model, &args.include, data, MEMORY_LIMIT);
     let source = read.map_err(|error| Wrong::File(error.into()))?;
@@ -91,7 +91,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
         Some(data) => format!("{name} with {}", data.display()),
         None => name,
     };
-    // What needs no data is compiled without.
+    // A check without data compiles the program without them.
     let functions = model.extension().is_some_and(|e| e == "stanfunctions");
     let needs_none = checked.program.is_some_and(|p| p.data.is_empty()) && !functions;
     if data.is_some() || needs_none {
@@ -110,12 +110,12 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// The messages about the program alone. Given data determine the evaluation, and no made-up data are tried.
+/// The messages about the program alone. Given data determine the evaluation, so no simulated data are tried.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {
         let found = stan::unsupported(program);
-        // What is known not to be computed needs no trial.
+        // Constructs that cannot be computed need no trial.
         let found = match found.is_empty() && !has_data {
             true => stan::refusals(&Arc::new(program.clone())),
             false => found,
@@ -142,14 +142,14 @@ fn say(checked: &Checked, text: &str, name: &str) {
     }
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = std::io::stderr().is_terminal() && !unwanted;
-    // Colours are escapes, too: if a text has its own, they cannot be distinguished.
+    // Colours are escapes, too, so escapes in a text cannot be distinguished from them.
     match colour && harmless(text) == text && harmless(name) == name {
         true => remark_coloured(&checked.render(true)),
         false => remark(&checked.render(false)),
     }
 }
 
-/// The line about a program: standard output has the program itself where that is printed.
+/// The line about a program. If the program itself is printed, it goes to standard output.
 fn report(args: &CheckArgs, line: &str) -> Result<(), Failure> {
     match args.old_syntax {
         true => {

@@ -21,7 +21,7 @@ pub fn run(args: &CompareArgs) -> CommandResult {
         let name = &candidate.fit;
         if !candidate.trusted {
             remark(&format!(
-                "warning: the fit in `{name}` is not trusted, and neither is its row"
+                "warning: the fit in `{name}` is not trusted, so its row is not trusted either"
             ));
             exit = Exit::Untrusted;
         }

@@ -1,4 +1,4 @@
-//! `jensen density`, and the construction of models, which `show` and `bench` share.
+//! `jensen density`, and the construction of models for `show` and `bench`.
 
 use std::path::Path;
 

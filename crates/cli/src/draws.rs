@@ -57,8 +57,8 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
             remark(&format!(
-                "there are only {} refined draws, so Jensen repeats them, with new random numbers for generated \
-                 quantities",
+                "there are only {} refined draws, so Jensen repeats them and draws new random numbers for \
+                 generated quantities",
                 refined.draws.count
             ));
         }
@@ -68,7 +68,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     };
     warn_of_rejected(&drawn);
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
-    // The scale that a search found stands in the fit's own draws alone.
+    // Only the fit's own draws have the scale that a search found.
     let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
@@ -180,7 +180,7 @@ fn write_or_print(
     match out {
         Some(file) => write(file, header, drawn, coordinates)?,
         None => {
-            // The writer wants a file that it can put in place as a whole.
+            // The writer needs a file that it can replace as a whole.
             let scratch = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = scratch.path().join("draws.csv");

@@ -7,7 +7,7 @@ use jensen::blackbox::FitError;
 pub use jensen::data::text::harmless;
 use jensen::run::Status;
 
-/// How the command ends.
+/// The end of the command, for its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The command finished, and the result can be trusted.
@@ -32,7 +32,7 @@ pub struct Failure {
     message: String,
 }
 
-/// How a command ended.
+/// The end of a command, or its failure.
 pub type CommandResult = Result<Exit, Failure>;
 
 impl Failure {
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// The failure of a wrong model or wrong data.
+    /// The failure of an invalid model or invalid data.
     pub fn input(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Input,
@@ -71,7 +71,7 @@ impl Failure {
     /// Prints the message to standard error, once.
     pub fn report(&self) {
         let message = self.message.trim_end();
-        // Diagnostics bring their own heading.
+        // Diagnostics have their own heading.
         let heading = if message.starts_with("error") || message.starts_with("warning") {
             ""
         } else {
@@ -84,7 +84,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
-            // Nothing is wrong with the model: there was no time for its first evaluations.
+            // The model is valid, but there was no time for its first evaluations.
             Error::Fit(FitError::CannotStart(Status::Interrupted { .. })) => Exit::Interrupted,
             Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
             // A start that cannot be evaluated is a fit that failed, with the reason in its status.
@@ -146,6 +146,6 @@ pub fn remark(text: &str) {
 
 /// As [`remark`], for a text that contains the command's own colours.
 pub fn remark_coloured(text: &str) {
-    // Nobody is left to tell when standard error is closed.
+    // If standard error is closed, there is no way to report it.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
 }

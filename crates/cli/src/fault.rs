@@ -5,12 +5,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Converts the signal of missing pages to an error with exit code 3, and that of a file beyond `ulimit -f` to a failed
-/// write, whose caller reports it and removes its temporary file.
+/// Converts the signal of missing pages to an error with exit code 3, and the signal of a file beyond `ulimit -f` to a
+/// failed write, whose caller reports it and removes its temporary file.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {
-    // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the read that
-    // cannot be made. The action is all zeros but for the handler: no flags, an empty mask. To ignore a signal runs nothing.
+    // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the
+    // read that cannot be made. The action is all zeros but for the handler: no flags, an empty mask. An ignored signal
+    // runs no code.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = report_fault as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -27,7 +28,7 @@ pub fn catch_signals_of_files() {}
 /// clearing them took a seventh of a fit with a few hundred coordinates.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn keep_memory() {
-    // The largest that the library takes, and half a gibibyte.
+    // The largest value that the library accepts, and half a gibibyte.
     const LARGEST: libc::c_int = 32 << 20;
     const KEPT: libc::c_int = 512 << 20;
     // SAFETY: the calls set two numbers, before there is another thread.
@@ -45,7 +46,7 @@ pub fn keep_memory() {}
 extern "C" fn report_fault(_: libc::c_int) {
     const MESSAGE: &str = "error: another process shortened a file while Jensen read it: run again, and replace \
                            files by renaming\n";
-    // SAFETY: the message is as long as it says, and both calls may be made within a signal handler.
+    // SAFETY: the message has the stated length, and signal handlers may make both calls.
     unsafe {
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::_exit(crate::failure::Exit::Input as libc::c_int);
@@ -56,25 +57,25 @@ extern "C" fn report_fault(_: libc::c_int) {
 /// signal.
 pub struct Memory;
 
-// SAFETY: every call is the system's own; what it gives is passed on as it is, or not at all.
+// SAFETY: every call is the system's own, and its result is passed on unchanged, or not at all.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller satisfies the contract of `alloc`.
         given(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        // SAFETY: the caller satisfies the contract of `alloc_zeroed`.
         given(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `realloc`.
+        // SAFETY: the caller satisfies the contract of `realloc`.
         given(unsafe { System.realloc(old, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
+        // SAFETY: the caller satisfies the contract of `dealloc`.
         unsafe { System.dealloc(old, layout) }
     }
 }
@@ -87,14 +88,14 @@ fn given(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Reports the requested size without allocating, and ends like a killed run: `--resume` goes on.
+/// Reports the requested size without allocating, and ends like a killed run, which `--resume` continues.
 #[cfg(target_os = "linux")]
 #[cold]
 fn no_memory(size: usize) {
     let mut room = [0; 256];
     let left = {
         let mut rest = room.as_mut_slice();
-        // The room is longer than the message.
+        // The buffer is longer than the message.
         let _ = writeln!(
             rest,
             "error: the system refused {size} bytes of memory: use a smaller --memory-limit or fewer --threads, \
@@ -102,13 +103,13 @@ fn no_memory(size: usize) {
         );
         rest.len()
     };
-    // SAFETY: the message is within the room. `_exit` runs nothing that could ask for memory.
+    // SAFETY: the message is within the buffer. `_exit` runs no code that could allocate.
     unsafe {
         libc::write(libc::STDERR_FILENO, room.as_ptr().cast(), room.len() - left);
         libc::_exit(crate::failure::Exit::Usage as libc::c_int);
     }
 }
 
-/// Elsewhere Rust ends the process with its own words.
+/// On other systems Rust ends the process with its own message.
 #[cfg(not(target_os = "linux"))]
 fn no_memory(_: usize) {}

@@ -54,7 +54,7 @@ pub fn run(args: FitArgs) -> CommandResult {
     };
     verbose::say(|| {
         let made: usize = program.variables().iter().map(Variable::len).sum();
-        format!("the program is compiled: {made} scalars are reported, {threads} threads")
+        format!("the program is compiled; the fit reports {made} scalars, with {threads} threads")
     });
     let say = Say {
         json: args.json,
@@ -103,12 +103,12 @@ fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
 /// A new run.
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
     let mut request = args.request.clone();
-    // The folder of the run may be gone on with from elsewhere.
+    // The run may be resumed from another working directory.
     for path in request.records.iter_mut().flatten() {
         *path = std::path::absolute(&*path).map_err(|error| Failure::usage(error.to_string()))?;
     }
     check_out(args.out.as_deref(), request.checkpoint_every)?;
-    // Wrong combinations of flags are said before anything is read or written.
+    // Checks combinations of flags before it reads or writes anything.
     request.settings(Init::Zero)?;
     if request.trace_variance.is_some() && args.out.is_none() {
         return Err(Failure::usage(

@@ -16,7 +16,7 @@ use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::{STOP, catch_interrupts};
 
-/// Stacks, for the interpreter of programs: only touched pages take memory.
+/// Stacks for the interpreter of programs. They take memory only where they are used.
 const STACK: usize = 256 << 20;
 
 /// Time after a time limit for a fit to make its draws.
@@ -50,13 +50,13 @@ pub fn run(args: &FitManyArgs) -> CommandResult {
         ledger.record(row)
     });
     bar.finish_and_clear();
-    // What is there is a table, whatever kept the rest away.
+    // The existing rows form a table, whatever stopped the others.
     let rows = ledger.write_table(&tasks)?;
     recorded?;
     conclude(args, &rows, tasks.len())
 }
 
-/// Settings of one fit in a folder have no meaning here.
+/// Settings of a single fit in a folder have no meaning here.
 fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     for (flag, given) in [
         (
@@ -86,7 +86,7 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Fits the pending tasks with the given number of workers; rows arrive as they finish.
+/// Fits the pending tasks with the given number of workers. Rows arrive as they finish.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],
@@ -98,7 +98,7 @@ pub fn work(
     let (sender, rows) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            // A pool of its own: a fit never waits for a part of another one.
+            // A separate pool, so that a fit never waits for a part of another one.
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(1)
                 .stack_size(STACK)
@@ -116,13 +116,13 @@ pub fn work(
             });
         }
         drop(sender);
-        // The first that cannot be kept ends the work: no worker can send any longer.
+        // The first row that cannot be stored ends the work, because no worker can send any longer.
         rows.into_iter().try_for_each(&mut record)?;
         Ok(())
     })
 }
 
-/// A row; a fault of the program in it is that row's.
+/// A row. A panic in it affects only that row.
 fn row(fits: &Fits, task: &Task) -> Option<FitRow> {
     let begun = Instant::now();
     let limit = fits.request.max_seconds;
@@ -158,7 +158,7 @@ fn conclude(args: &FitManyArgs, rows: &[&FitRow], wanted: usize) -> CommandResul
     }
     if rows.len() < wanted {
         remark(&format!(
-            "stopped with {} of {wanted} rows: the same command continues",
+            "stopped after {} of {wanted} rows: the same command continues",
             rows.len()
         ));
     }

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// Columns that examples and lists keep to, so that no terminal breaks them.
+/// Width of examples and lists, so that no terminal wraps them.
 const WIDTH: usize = 70;
 
 /// The command and its subcommands, with reflowed paragraphs of their closing help. With the line ends of the sources,
@@ -16,11 +16,12 @@ pub fn flowing(command: Command) -> Command {
     command.mut_subcommands(flowing)
 }
 
-/// Lines of a paragraph are joined; lines that are set in stay, and long ones go on below, commands after a backslash.
+/// Joins the lines of a paragraph. Indented lines stay, and long ones continue on the next line, in commands after a
+/// backslash.
 fn flow(text: &str) -> String {
     let mut out = String::new();
     let mut open = false;
-    // A shell's own line ends come back where they are needed.
+    // A shell's own line ends are restored where they are needed.
     for line in text.replace(" \\\n", " ").lines() {
         let set_in = line.starts_with(' ');
         if open && !set_in && !line.is_empty() {
@@ -66,7 +67,7 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// The words of a line with the blanks after them; a quoted text is one word, and so is a flag with its value.
+/// The words of a line with the spaces after them. A quoted text is one word, and so is a flag with its value.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);
@@ -84,7 +85,7 @@ fn words(line: &str) -> Vec<String> {
     let mut joined: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
         match joined.last_mut() {
-            // What a flag takes stays beside it, if that leaves a line any room.
+            // The value of a flag stays next to it, if there is room on a line.
             Some(last)
                 if takes(last)
                     && !last.trim_end().contains(' ')

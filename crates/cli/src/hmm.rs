@@ -66,7 +66,7 @@ pub fn run(command: HmmCommand) -> CommandResult {
             HMM,
             |request| request.data.as_deref(),
             |request, path| {
-                // Wrong flags are said before anything is read or written.
+                // Checks flags before it reads or writes anything.
                 request.check()?;
                 read(request, path)
             },

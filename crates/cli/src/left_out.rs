@@ -11,7 +11,7 @@ use crate::failure::{Exit, harmless, remark};
 /// A command that a build can leave out.
 struct Optional {
     command: &'static str,
-    /// The feature of the crate that brings it.
+    /// The feature of the crate that includes it.
     feature: &'static str,
     built: bool,
 }
@@ -50,7 +50,7 @@ pub fn refuse(error: Error) -> u8 {
     let explained = explained(error);
     let text = explained.to_string();
     if harmless(&text) == text {
-        // Nobody is left to tell when standard error is closed.
+        // If standard error is closed, there is no way to report it.
         let _ = explained.print();
     } else {
         remark(&text);

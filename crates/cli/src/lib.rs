@@ -20,7 +20,7 @@
 //! | `left_out` | what a build without some features says of their commands |
 //! | `draws`, `compare`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
-// A build that leaves commands out does not use all that they share.
+// A build without some commands does not use all of their shared code.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "latent")]
@@ -88,7 +88,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, on a thread with enough stack whatever the main thread has (`ulimit -s`); its hook has
+/// The exit code of `work`, on a thread with enough stack for any stack of the main thread (`ulimit -s`). Its hook has
 /// reported a panic.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
@@ -99,8 +99,8 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
         Ok(worker) => worker.join().unwrap_or(Exit::Internal as u8),
         Err(error) => {
             let failure = Failure::usage(format!(
-                "cannot start a thread with a stack of {} MiB: {error}: `ulimit -v` and `ulimit -u` must leave room for it; only \
-                 what is used of the stack takes memory",
+                "cannot start a thread with a stack of {} MiB: {error}: raise `ulimit -v` and `ulimit -u`; a \
+                 stack takes memory only where it is used",
                 STACK >> 20
             ));
             failure.report();
@@ -123,7 +123,7 @@ fn called(arguments: Vec<OsString>) -> u8 {
     let exit = run(line.command).unwrap_or_else(|failure| {
         failure.report();
         if json {
-            // Who reads it may have gone away.
+            // The reader may have closed the pipe.
             let _ = failure::print(&failure.to_json());
         }
         failure.exit
@@ -134,7 +134,7 @@ fn called(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Whether `--json` is given to the command that is called.
+/// Whether the called command has the flag `--json`.
 fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, inner)) => wants_json(inner),

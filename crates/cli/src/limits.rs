@@ -9,7 +9,7 @@ use jensen::stan::Halt;
 
 use crate::terminal::STOP;
 
-/// Time after an exceeded limit: a run that ends by it still makes its draws, an infinite loop does not.
+/// Time after an exceeded limit. A run that ends by it still computes its draws, unlike an infinite loop.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// A limit on time that is counted again for building and for the run.
@@ -59,23 +59,24 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// Memory that is not checked: that of any small model. Small limits are for sizes that are known beforehand.
+/// Amount of memory that is not checked, which suffices for any small model. Small limits apply only to sizes that are
+/// known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Reports if the process has allocated more than `limit` bytes beyond those that it had `before`.
+/// Reports whether the process has allocated more than `limit` bytes beyond those that it had `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {
         return None;
     }
     Some(format!(
-        "the run takes {} of memory, the limit is {} (--memory-limit)",
+        "the run uses {} of memory, but the limit is {} (--memory-limit)",
         format_bytes(taken),
         format_bytes(limit)
     ))
 }
 
-/// Bytes of memory that the process has; unknown where the system does not say.
+/// Bytes of memory of the process, or unknown if the system does not report them.
 #[cfg(target_os = "linux")]
 fn resident() -> Option<u64> {
     const PAGE: u64 = 4096;

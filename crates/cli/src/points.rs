@@ -83,7 +83,7 @@ pub enum FactorsCommand {
 
 /// Reads a table with points as rows.
 fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
-    // Wrong flags are said before anything is read or written.
+    // Checks flags before it reads or writes anything.
     method.settings()?;
     Points::read(data, method)
 }
@@ -154,7 +154,7 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     conclude(&summary, trusted, out.as_deref(), say, 9, text)
 }
 
-/// Rows and columns of the table that fit a terminal; the report has more, fit.json all.
+/// Rows and columns of the table that fit a terminal. The report has more, and fit.json all.
 const SHOWN: (usize, usize) = (12, 8);
 
 /// The summary for people.
@@ -189,7 +189,7 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     text
 }
 
-/// Columns of rows, aligned to the right.
+/// Columns of rows, right-aligned.
 fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
     let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();

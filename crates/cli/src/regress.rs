@@ -51,25 +51,26 @@ pub struct RegressArgs {
     /// The table: CSV, TSV, NPY, NPZ or Parquet, with names of columns
     #[arg(required = true)]
     table: Option<PathBuf>,
-    /// The formula, then those of other parameters of the family: 'sigma ~ x', 'nu = 4'
+    /// The formula, then formulas of other parameters of the family: 'sigma ~ x', 'nu = 4'
     #[arg(required = true, value_name = "FORMULA")]
     formulas: Vec<String>,
-    /// The family, with its link where that is not the usual one: poisson, binomial(probit), … [default: gaussian]
+    /// The family, with its link if that is not the default one: poisson, binomial(probit), … [default: gaussian]
     #[arg(long, value_name = "FAMILY")]
     family: Option<String>,
-    /// A prior: 'b ~ normal(0, 1)', 'b[x] ~ student_t(3, 0, 1)', 'sd ~ exponential(1)' (repeatable); others keep the usual one
+    /// A prior: 'b ~ normal(0, 1)', 'b[x] ~ student_t(3, 0, 1)', 'sd ~ exponential(1)' (repeatable); other parameters
+    /// keep the default prior
     #[arg(long, value_name = "PRIOR")]
     prior: Vec<String>,
     /// Contrasts of factors: treatment, sum or helmert [default: treatment]
     #[arg(long, value_name = "NAME")]
     contrasts: Option<String>,
-    /// Leave the data out: what is fitted is the prior
+    /// Omit the data, and fit the prior
     #[arg(long)]
     prior_only: bool,
     /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to 2000 rows]
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     pointwise: Option<bool>,
-    /// Write the Stan program here, and its data beside it as JSON, instead of fitting it
+    /// Write the Stan program to this file, and its data to a JSON file in the same folder, instead of fitting it
     #[arg(long, value_name = "FILE.stan")]
     stan: Option<PathBuf>,
 
@@ -105,10 +106,10 @@ pub struct RegressArgs {
     quiet: bool,
 }
 
-/// What else is done with regressions.
+/// Commands for a fitted regression.
 #[derive(Subcommand)]
 enum RegressCommand {
-    /// Predict rows of a table by a fit in a folder
+    /// Predict rows of a table from a fit in a folder
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(PredictArgs),
     /// Average marginal effects: slopes of numbers and differences of levels, over the rows of a table
@@ -174,7 +175,7 @@ response. For categories, their probabilities. A new level of a group has an eff
 struct PredictArgs {
     /// The folder of a regression
     dir: PathBuf,
-    /// The rows: a table with the columns that the formula names right of `~`
+    /// The rows: a table with the columns on the right side of the formula
     table: PathBuf,
     /// Write the table of predictions to this file instead of standard output
     #[arg(long, value_name = "FILE.csv")]
@@ -268,7 +269,7 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// The output: the table of answers, the priors, and the checks of the fit.
+/// The output: the table of estimates, the priors, and the checks of the fit.
 fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
@@ -293,14 +294,14 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     for moved in moved {
         let _ = writeln!(
             text,
-            "{:<8} the prior matters: the mean of {} moves by {:+.1} sd for each doubling of the weight of all priors",
+            "{:<8} the prior matters: if the weight of all priors doubles, the mean of {} moves by {:+.1} sd",
             "", moved.name, moved.shift
         );
     }
     text + &table::evidence(fitted)
 }
 
-/// A number of six significant digits.
+/// A number with six significant digits.
 fn significant(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse::<f64>();
     rounded.unwrap_or(x).to_string()
@@ -318,7 +319,7 @@ fn predictions(args: &PredictArgs) -> CommandResult {
     )?;
     if made.rows.len() < frame.rows() {
         remark(&format!(
-            "note: {} of {} rows have missing values and no prediction",
+            "note: {} of {} rows have missing values, so they have no prediction",
             frame.rows() - made.rows.len(),
             frame.rows()
         ));
@@ -329,7 +330,7 @@ fn predictions(args: &PredictArgs) -> CommandResult {
     written(&rows(&made), args.out.as_deref())
 }
 
-/// The average effects, a row each.
+/// The average effects, one per row.
 fn average(args: &EffectsArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let frame = read_frame(&args.table, MEMORY_LIMIT)?;
@@ -347,7 +348,7 @@ fn average(args: &EffectsArgs) -> CommandResult {
     written(&text, args.out.as_deref())
 }
 
-/// The points of all curves, a row each.
+/// The points of all curves, one per row.
 fn along(args: &CurvesArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let found = curves(&args.dir, threads, limits::halt(None, u64::MAX))?;
@@ -378,7 +379,7 @@ fn written(text: &str, file: Option<&Path>) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The table of predictions, a row a row.
+/// The table of predictions, with one line per row.
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {
@@ -407,7 +408,7 @@ fn rows(made: &Predicted) -> String {
     if with_linear {
         text += ",linear";
     }
-    // Responses with several columns have no interval of their own.
+    // Responses with several columns do not have a single interval.
     let with_interval = predicted.len() == count;
     if with_interval {
         text += ",predicted_q05,predicted_q95";
@@ -416,7 +417,7 @@ fn rows(made: &Predicted) -> String {
     for (at, row) in made.rows.iter().enumerate() {
         let mut cells = Vec::new();
         match categories {
-            // Matrices run down their columns.
+            // Matrices are in column-major order.
             Some(labels) => cells.extend((0..labels.len()).map(|c| expected[c * count + at].mean)),
             None => {
                 let p = expected[at];

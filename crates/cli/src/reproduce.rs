@@ -21,7 +21,7 @@ pub fn run(args: &ReproduceArgs) -> CommandResult {
     let Some(experiment) = find(name) else {
         let names: Vec<&str> = EXPERIMENTS.iter().map(|e| e.name).collect();
         return Err(Failure::usage(format!(
-            "there is no reproduction `{name}`; there are {}",
+            "there is no reproduction `{name}`; choose {}",
             names.join(", ")
         )));
     };

@@ -18,7 +18,7 @@ pub enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// The destinations in `--out`; by default standard output.
+    /// The destinations in `--out`. The default is standard output.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::Standard]);

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use jensen::Fitted;
 use jensen::data::ParameterSummary;
 
-/// Number of rows of the table; the rest is in fit.json.
+/// Number of rows of the table. fit.json has the rest.
 const ROWS: usize = 40;
 
 /// The summary as text.
 pub fn summary(fitted: &Fitted) -> String {
     let mut text = String::new();
-    // Values for every observation are what the report and other programs read, and would bury the parameters here.
+    // The report and other programs use values for every observation, which would hide the parameters here.
     let roles = fitted.sample.roles(false);
     let (pointwise, parameters): (Vec<_>, Vec<_>) =
         (fitted.parameters().into_iter()).partition(|p| {
@@ -42,7 +42,7 @@ pub fn evidence(fitted: &Fitted) -> String {
     let best = fitted.fit.best();
     let e = &best.evaluation;
     let mut line = |name: &str, value: &str| {
-        // The hat of k̂ is a character of its own that takes no column.
+        // The hat of k̂ is a separate character that takes no column.
         let width = 8 + name.chars().filter(|c| *c == '\u{302}').count();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:<width$} {value}");
@@ -62,7 +62,7 @@ pub fn evidence(fitted: &Fitted) -> String {
         } else {
             "not mixed"
         };
-        // Of a round that was not finished nothing is known.
+        // An unfinished iteration has no results.
         if refined.mixing.rhat.is_nan() {
             line("refined", found);
         } else {
@@ -144,7 +144,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     if parameters.len() > shown.len() {
         let _ = writeln!(
             text,
-            "… and {} more (--json or --out has them all)",
+            "… and {} more (--json or --out lists all)",
             parameters.len() - shown.len()
         );
     }
@@ -155,7 +155,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
     } else if khat <= threshold && !trusted {
-        "within the limit; see the verdict"
+        "within the limit; see the verdict for other checks"
     } else if khat <= threshold.min(0.5) {
         "the approximation is close to the posterior"
     } else if khat <= threshold {
@@ -164,7 +164,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
             true => "the approximation is usable",
         }
     } else if refined && trusted {
-        "the approximation misses posterior mass, so the draws are refined"
+        "the approximation misses posterior mass, so Jensen refines the draws"
     } else if khat <= 1.0 {
         "the approximation misses posterior mass"
     } else {
@@ -230,7 +230,7 @@ mod tests {
         assert!(khat_meaning(0.6, 0.55, false, false).contains("misses"));
         assert!(khat_meaning(1.4, 0.7, false, false).contains("far"));
         assert!(khat_meaning(f64::INFINITY, 0.7, true, false).contains("far"));
-        // What speaks against the approximation alone is no warning beside draws that can be trusted.
+        // Reasons against the approximation alone are not a warning if the draws can be trusted.
         assert!(khat_meaning(0.8, 0.7, true, true).contains("the draws are refined"));
     }
 }

@@ -22,7 +22,7 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 /// Stack of each thread of the pool.
 const STACK: usize = 256 << 20;
 
-/// The thread pool (all processors by default; more threads would wait for each other), with stacks for the
+/// The thread pool (all processors by default, because more threads would wait for each other), with stacks for the
 /// interpreter's recursion.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -38,8 +38,8 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
         .build_global()
         .map_err(|error| {
             Failure::usage(format!(
-                "cannot start {threads} threads with stacks of {} MiB: {error}: ask for fewer by --threads, or for more room \
-                 by `ulimit -v` or `ulimit -u`; of the former only what is used takes memory",
+                "cannot start {threads} threads with stacks of {} MiB: {error}: use fewer threads (--threads), \
+                 or raise `ulimit -v` or `ulimit -u`; a stack takes memory only where it is used",
                 STACK >> 20
             ))
         })?;
@@ -76,12 +76,12 @@ pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<()
     Ok(())
 }
 
-/// What is said.
+/// The verbosity of a command.
 #[derive(Clone, Copy)]
 pub struct Say {
     /// Prints only `fit.json` to standard output.
     pub json: bool,
-    /// Nothing.
+    /// Prints nothing.
     pub quiet: bool,
 }
 
@@ -167,7 +167,7 @@ impl Observer for Terminal {
 /// The lines of a table with the end of a fit and its notes, with labels of this width.
 pub fn verdict(judged: &Judgement, width: usize) -> String {
     let mut text = format!("{:<width$} {}\n", "status", judged.status);
-    // A status that speaks against the result is a warning, too: once is enough here.
+    // A status against the result is also a warning, so it is printed only once here.
     for warning in judged.warnings.iter().filter(|w| **w != judged.status) {
         text += &format!("{:<width$} - {warning}\n", "");
     }

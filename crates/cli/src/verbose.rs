@@ -105,12 +105,12 @@ impl Steps {
     }
 }
 
-/// The step that an iteration belongs to, with the start or family that it works at.
+/// The step that an iteration belongs to, with its start or family.
 fn name_of(record: &Record) -> String {
     let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
     let stage = text("stage").unwrap_or("");
     let start = record.fields.get("start").and_then(|value| value.as_f64());
-    // What goes on from several of them has a number beyond all of theirs.
+    // A step that continues from several starts has a number beyond all of theirs.
     if let Some(start) = start.filter(|start| *start < f64::from(u32::MAX)) {
         return format!("{stage}, start {start}");
     }

@@ -1,4 +1,4 @@
-//! A model of one's own: a mixture over multiple-choice answers, in one file.
+//! A user-defined model: a mixture over multiple-choice answers, in one file.
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
 use jensen_conjugate::family::ExponentialFamily;
@@ -7,10 +7,10 @@ use jensen_conjugate::models::{Components, Mixture};
 use jensen_conjugate::temper::Temper;
 use jensen_run::{Budget, Control, Silent};
 
-/// Components over answers: every question has its own number of choices.
+/// Components over answers: questions may differ in the number of choices.
 struct Answers {
     choices: Vec<usize>,
-    /// A row a person: the choice made at every question.
+    /// One row per person: the choice for every question.
     rows: Vec<Vec<usize>>,
 }
 
@@ -52,7 +52,7 @@ impl Components for Answers {
         self.chosen(point).for_each(|i| out[i] += weight);
     }
 
-    /// log Π_questions Σ_choices p^s: what temperatures need.
+    /// log Π_questions Σ_choices p^s, for temperatures.
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         let mut rest = t;
         let mut total = 0.0;

@@ -1,4 +1,4 @@
-//! Measures fits of topics: documents a second and the held-out score of every temperature policy.
+//! Measures fits of topics: documents per second and the held-out score of every temperature policy.
 //!
 //! `cargo run --release -p jensen-conjugate --example topics_speed -- TOPICS DOCUMENTS [CORPUS] [POLICY…]`
 //!

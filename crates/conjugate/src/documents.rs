@@ -1,6 +1,6 @@
 //! Streamed documents as bags of words, the data of latent Dirichlet allocation.
 //!
-//! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]; this crate
+//! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
 //! does not know the source of documents. [`Order`] gives a shuffled order with few disk reads.
 
 use jensen_math::rng::{Purpose, Stream};
@@ -8,7 +8,7 @@ use jensen_math::rng::{Purpose, Stream};
 /// One document: its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Term numbers below [`Documents::terms`] without duplicates; ascending order gives the best memory access.
+    /// Term numbers below [`Documents::terms`] without duplicates. Ascending order gives the best memory access.
     pub terms: Vec<u32>,
     /// The count of each term, positive and finite.
     pub counts: Vec<f32>,
@@ -70,7 +70,7 @@ pub trait Documents: Sync {
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
-    /// The numbers of documents of the shards of a corpus, in order; shards can be processed separately.
+    /// The numbers of documents of the shards of a corpus, in order. Shards can be processed separately.
     fn shards(&self) -> Vec<usize> {
         vec![self.len()]
     }
@@ -112,8 +112,8 @@ impl MemoryDocuments {
     /// Adds a document.
     ///
     /// # Errors
-    /// Fails if a term is not below the size of the vocabulary or occurs twice, when a count is not positive and
-    /// finite, or when the numbers of counts and terms differ; it then leaves the corpus unchanged.
+    /// Fails if a term is not below the size of the vocabulary or occurs twice, if a count is not positive and finite,
+    /// or if the numbers of counts and terms differ. It then leaves the corpus unchanged.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;
         if bag.terms.len() != bag.counts.len() {
@@ -136,7 +136,7 @@ impl MemoryDocuments {
         }
         if let Some(count) = bag.counts.iter().find(|n| !(n.is_finite() && **n > 0.0)) {
             return Err(format!(
-                "document {document} has the count {count}; counts are positive"
+                "document {document} has the count {count}, but counts must be positive"
             ));
         }
         self.ids.extend_from_slice(&bag.terms);
@@ -253,7 +253,7 @@ impl Order {
     pub fn new(seed: u64, pass: u64, len: usize, block: usize) -> Self {
         let block = block.clamp(1, len.max(1));
         let mut blocks: Vec<u32> = (0..len.div_ceil(block) as u32).collect();
-        // The last block may be short. It stays last, so that every position's block is known by division.
+        // The last block may be short. It remains last, so that a division gives every position's block.
         let whole = len / block;
         Stream::new(seed, BLOCKS, pass, 0).shuffle(&mut blocks[..whole]);
         Self {

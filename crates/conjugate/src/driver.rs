@@ -11,18 +11,18 @@
 //! need not rise. Its global step matches only the first sufficient statistic and counts every point as if it had
 //! temperature 1 (Mandt et al. 2016, Eq. 11).
 //!
-//! **Cooling.** At high temperatures all components of a mixture are equal, and a fit that is still hot when the
-//! temperature reaches 1 stays that way: merged components with their own variances explain the whole spread of the
-//! data, and small differences between them do not grow at any temperature above 1 (by a factor 1/T per iteration at
-//! most). While a cooling policy is hot, a share of the statistics therefore comes from the random start
-//! ([`Engine::lean`]). Near T = 1 merged components amplify their differences, so this restores the differences of the
-//! start. At T = 1 the share is 0. Batch ascent then makes a second, plain run from the same start and keeps the better
-//! result, so the bound after cooling is never below that of a fit without it. Stochastic fits have no bound to
-//! compare. They restart their step sizes at T = 1, because little has converged.
+//! **Cooling.** At high temperatures all components of a mixture are equal. A fit that is still hot when the
+//! temperature reaches 1 remains so: merged components with their own variances explain the whole spread of the data,
+//! and small differences between them do not grow at any temperature above 1 (by a factor 1/T per iteration at most).
+//! While a cooling policy is hot, a share of the statistics therefore comes from the random start ([`Engine::lean`]).
+//! Near T = 1 merged components amplify their differences, so this restores the differences of the start. At T = 1 the
+//! share is 0. Batch ascent then makes a second, plain run from the same start and keeps the better result, so the
+//! bound after cooling is never below that of a fit without it. Stochastic fits have no bound to compare. They restart
+//! their step sizes at T = 1, because little has converged.
 //!
-//! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times:
-//! when batch ascent converges, which again keeps the better result; in stochastic fits before passes 3, 5 and 9,
-//! counted from the end of a cooling, with restarted step sizes.
+//! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times.
+//! Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits restart them before
+//! passes 3, 5 and 9, counted from the end of a cooling, with restarted step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -40,8 +40,8 @@ use crate::temper::Temper;
 pub enum Mode {
     /// Coordinate ascent: all points in every iteration.
     Batch {
-        /// Converged when the bound changes by less than this share of its magnitude, three times in a row and with the
-        /// temperature schedule over.
+        /// Converged when the bound changes by less than this share of its magnitude, three times in a row and after
+        /// the end of the temperature schedule.
         tolerance: f64,
         /// Largest number of iterations.
         max_iterations: u64,
@@ -56,7 +56,7 @@ pub enum Mode {
         kappa: f64,
         /// Passes over the data.
         passes: f64,
-        /// The number of points that the statistics represent; N when absent.
+        /// The number of points that the statistics represent, or N if absent.
         population: Option<f64>,
         /// The number of previous steps, for the step sizes of a continued fit.
         steps_before: u64,
@@ -101,14 +101,14 @@ pub struct FitState<G, T> {
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling was started.
     plain: bool,
-    /// How often parts that became the same were started again.
+    /// The number of restarts of equal parts.
     parted: u64,
     /// The iteration that step sizes count from.
     counted: u64,
 }
 
 impl<G, T> FitState<G, T> {
-    /// Puts an inferred global temperature at 1.
+    /// Sets an inferred global temperature to 1.
     pub(crate) fn cool(&mut self) {
         if let Some(thermostat) = &mut self.thermostat {
             thermostat.cool();
@@ -163,7 +163,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
             skipped: archive.get("skipped")?,
             bound: archive.vec("bound")?.first().copied(),
             calm: archive.get("calm")?,
-            // Checkpoints of earlier versions know of no second run, and of none but that after a cooling.
+            // Checkpoints of earlier versions have no second run, except the one after a cooling.
             aside: if archive.get("has_cooled").unwrap_or(false) {
                 let globals = G::restore(&archive.nested("cooled"))?;
                 Some((globals, archive.vec_of("cooled_bound", 1)?[0]))
@@ -305,8 +305,8 @@ impl<E: Engine> Driver<E> {
                 Heat::Local {
                     grid: &grid,
                     floor,
-                    // The last batch's mean saves sweeps. Before a point is looked at the prior alone speaks of its
-                    // temperature; starting hotter than that, a hot batch would keep all later ones hot.
+                    // The last batch's mean saves sweeps. Before the first visit of a point, only the prior determines
+                    // its temperature. If the start were hotter, a hot batch would keep all later ones hot.
                     first: state.inverse.max(grid.mean()).max(floor),
                     table,
                 }
@@ -394,7 +394,7 @@ impl<E: Engine> Algorithm for Driver<E> {
             bound: batch_mode,
         };
         let Some(local) = self.local(state, done, floor, measure) else {
-            // What `warm` has done is done again to the same end.
+            // The repetition of `warm` gives the same result.
             return Step {
                 record: Record::new(state.used),
                 status: Some(Status::Interrupted { at: done }),
@@ -472,7 +472,7 @@ impl<E: Engine> Driver<E> {
 
     /// The tempered bound after the local steps of batch ascent.
     fn bound(&self, state: &FitState<E::Globals, E::Table>, sums: &Sums, floor: f64) -> f64 {
-        // Where the cooling decides, the temperature is no variable of the model.
+        // If the cooling determines the temperature, it is not a variable of the model.
         let inferred = state
             .thermostat
             .as_ref()
@@ -493,7 +493,7 @@ impl<E: Engine> Driver<E> {
         if let (Some(thermostat), Temper::Global(global), Some(floor)) =
             (&mut state.thermostat, &self.settings.temper, due)
         {
-            // Batch ascent knows the energy exactly; both take the temperature there in damped steps.
+            // Batch ascent knows the energy exactly. Both move the temperature in damped steps.
             let weight = match self.settings.mode {
                 Mode::Batch { .. } => 1.0,
                 Mode::Stochastic { .. } => global.damping,
@@ -502,7 +502,7 @@ impl<E: Engine> Driver<E> {
             thermostat.update(global.damping);
             let next = thermostat.mean_inverse().max(floor);
             let record = record.with("energy_noise", thermostat.energy_noise.sqrt());
-            // The statistics carry the inverse temperature of the local steps; the globals take the new one.
+            // The statistics include the inverse temperature of the local steps, and the globals use the new one.
             let scale = local.scale * (next / state.inverse);
             self.lean(next);
             self.engine
@@ -525,7 +525,7 @@ impl<E: Engine> Driver<E> {
         let Some((globals, bound)) = state.aside.take() else {
             return;
         };
-        // The bounds of iterations leave out what local steps would find afresh.
+        // The bounds of iterations omit the gain of new local steps.
         let at = |globals: &E::Globals| self.engine.untempered_bound(globals);
         let present = at(&state.globals).or(state.bound);
         let aside = at(&globals).unwrap_or(bound);
@@ -536,7 +536,7 @@ impl<E: Engine> Driver<E> {
     }
 
     /// Whether converged batch ascent searches for a better result. After a cooling it runs from the start without a
-    /// policy, and with equal components it restarts one of each pair. The best result so far is stored.
+    /// policy, and with equal components it restarts one of each pair. It stores the best result so far.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 /// Both runs of an engine.
 pub struct Ends<E: Engine>(pub Driver<E>);
 
-/// Where they stand.
+/// The states of both ends.
 #[derive(Clone, Debug)]
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
@@ -41,7 +41,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for EndsState<G, T> {
 
 impl<E: Engine> Algorithm for Ends<E> {
     type State = EndsState<E::Globals, E::Table>;
-    /// The end of the cold run, and that of the warm one.
+    /// The end of the cold run, and the end of the warm one.
     type Output = [FitState<E::Globals, E::Table>; 2];
 
     fn init(&mut self) -> Result<Self::State, Status> {

@@ -47,13 +47,13 @@ pub struct Sums {
     pub size: f64,
     /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless requested.
     pub energy: f64,
-    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats; 0 unless requested.
+    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats, or 0 unless requested.
     pub bound: f64,
     /// Σ τ_i over the points.
     pub inverse: f64,
     /// Number of points whose local step reached the largest number of iterations.
     pub unconverged: usize,
-    /// Inner iterations in all.
+    /// Total number of inner iterations.
     pub sweeps: u64,
 }
 
@@ -145,7 +145,7 @@ pub trait Engine {
     ) -> Option<Sums>;
 
     /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling policy is
-    /// hot; 0 for engines that do not need it.
+    /// hot, or 0 for engines that do not need it.
     fn lean(&self) -> f64 {
         0.0
     }
@@ -174,15 +174,15 @@ pub trait Engine {
         0.0
     }
 
-    /// The bound at T = 1 in nats, for the comparison of two results of a run. `None` if it is not worth visiting every
-    /// point.
+    /// The bound at T = 1 in nats, for the comparison of two results of a run. `None` if a visit of every point is not
+    /// worth it.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
     /// log C(T) at inverse temperatures. It comes from `draws` draws of the prior if that is given and no exact value
-    /// is known, and otherwise is the engine's best value.
+    /// is known. Otherwise it is the engine's best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local

@@ -2,7 +2,8 @@
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). The table gives for each family the length of λ, the log normaliser
 //! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from these facts, KL(λ ‖
-//! α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step, where λ is that of the prior plus the statistics.
+//! α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step, in which λ is that of the prior plus the
+//! statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -36,8 +37,8 @@ pub enum ExponentialFamily {
         /// Number of dimensions D.
         dim: usize,
     },
-    /// A matrix M of `rows` × `columns` whose columns are independent normals with the same precision A:
-    /// t = (M, −½MMᵀ), λ = (B, A), the mean being A⁻¹B.
+    /// A matrix M of `rows` × `columns` whose columns are independent normals with the same precision A: t = (M,
+    /// −½MMᵀ), λ = (B, A), with mean A⁻¹B.
     NormalRows {
         /// Number of rows.
         rows: usize,
@@ -63,7 +64,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN if λ is outside the family.
+    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`. a is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -238,7 +239,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
         f[i * dim + i] = (0.5 * log_chi2).exp();
     }
     dense::solve_lower_transposed_lanes(&l, dim, &mut f, dim);
-    // Λμ = Λm + F z / √κ, as Λ⁻¹ has the root F⁻ᵀ; Λ = FFᵀ.
+    // Λμ = Λm + F z / √κ, because Λ⁻¹ has the root F⁻ᵀ; Λ = FFᵀ.
     let z: Vec<f64> = (0..dim).map(|_| normal(stream)).collect();
     let row = |i: usize| &f[i * dim..(i + 1) * dim];
     let mut fm = vec![0.0; dim];

@@ -14,9 +14,9 @@ pub struct ModelFit {
     pub lambda: Vec<f64>,
     /// The evidence lower bound at T = 1 in nats: see [`untempered_bound`].
     pub elbo: f64,
-    /// The last temperature, 1 / E[1/T]; for local tempering, from the mean inverse temperature.
+    /// The last temperature, 1 / E[1/T], or for local tempering the one from the mean inverse temperature.
     pub temperature: f64,
-    /// The gain of another iteration over all points, in nats; only for stochastic fits, which have no stopping rule.
+    /// The gain of another iteration over all points, in nats, for stochastic fits, which have no stopping rule.
     pub gain: Option<f64>,
     /// Pairs of components that became equal: see [`twins`].
     pub twins: Vec<(usize, usize)>,
@@ -72,7 +72,8 @@ impl ModelFit {
     /// component `part`. Messages number them in the given order.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
-        // A nat a parameter: on average they are more than a standard deviation away from where they go.
+        // One nat per parameter: on average the parameters are more than a standard deviation away from their final
+        // values.
         if let Some(gain) = self.gain.filter(|gain| *gain > self.lambda.len() as f64) {
             verdict.against(Reason::new(
                 format!(
@@ -85,8 +86,8 @@ impl ModelFit {
         if let Some(&(i, j)) = self.twins.first() {
             let (i, j) = (position(i) + 1, position(j) + 1);
             verdict.against(Reason::new(
-                format!("{part}s {} and {} are the same", i.min(j), i.max(j)),
-                format!("Ask for fewer {part}s, or try several starts."),
+                format!("{part}s {} and {} are equal", i.min(j), i.max(j)),
+                format!("Use fewer {part}s, or try several starts."),
             ));
         }
         verdict
@@ -103,7 +104,7 @@ pub fn identity<M: ConjugateModel>(
         algorithm: model.name().to_owned(),
         settings: serde_json::to_value(settings).expect("plain settings"),
         seed: settings.seed,
-        // Priors are part of the model; their bits tell models apart.
+        // Priors are part of the model, and their bits distinguish models.
         model_hash: model
             .blocks()
             .prior()

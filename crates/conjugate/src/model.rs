@@ -50,7 +50,7 @@ pub trait ConjugateModel: Sync {
     /// Number of data points.
     fn points(&self) -> usize;
 
-    /// The size of a point on which its normaliser depends (tokens, steps of a sequence); 1 if all points are alike.
+    /// The size of a point on which its normaliser depends (tokens, steps of a sequence), or 1 if all points are alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -61,8 +61,8 @@ pub trait ConjugateModel: Sync {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// The source of the local steps, if other processes hold the points: [`points`](Self::points) counts them all, and
-    /// functions of a single point are not called.
+    /// The source of the local steps, if other processes have the points. [`points`](Self::points) then counts all of
+    /// them, and functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }

@@ -42,7 +42,7 @@ pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     bound
 }
 
-/// log p of `count` draws all of which are the first of `k` categories, under a symmetric Dirichlet prior of their
+/// log p of `count` draws that all belong to the first of `k` categories, with a symmetric Dirichlet prior on their
 /// probabilities.
 pub(crate) fn all_the_first(k: usize, concentration: f64, count: f64) -> f64 {
     let total = k as f64 * concentration;

@@ -17,7 +17,7 @@ const ANEW: Purpose = Purpose::new("parts that start anew");
 const PRIOR: Purpose = Purpose::new("prior globals");
 const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 
-/// Largest number of pieces that a batch is solved in, each with statistics of its own.
+/// Largest number of pieces of a batch, each with its own statistics.
 const PIECES: usize = 32;
 /// Smallest number of points in a piece.
 const PIECE: usize = 16;
@@ -120,7 +120,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     }
 }
 
-/// The local step of one point, with its own temperature if requested; returns it and τ.
+/// The local step of one point, with its own temperature if requested. Returns the temperature and τ.
 fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -288,7 +288,7 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         if share > 0.0
             && let Some((_, origin)) = &self.origin
         {
-            // The start's statistics stand for all points at temperature 1.
+            // The statistics of the start represent all points at temperature 1.
             let own = share * inverse / scale;
             let starts = origin.iter().zip(prior).map(|(o, p)| o - p);
             for (s, start) in self.statistics.iter_mut().zip(starts) {
@@ -415,7 +415,7 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
     (0..model.points())
         .into_par_iter()
         .map_init(M::Scratch::default, |scratch, point| {
-            // What says nothing has probability 1.
+            // A point without information has probability 1.
             if model.size(point) == 0.0 {
                 return 0.0;
             }
@@ -441,10 +441,10 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
 
 /// The bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
 ///
-/// Iterated local steps have local optima; each point takes the better of a fresh start and a continuation from its
-/// last visit.
+/// Iterated local steps have local optima. Each point uses the better of a fresh start and a continuation from its last
+/// visit.
 ///
-/// NaN if other processes hold the points and do not answer.
+/// NaN if other processes have the points and do not answer.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

@@ -51,8 +51,8 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
 
 /// q(y | r) of variational tempering with its prior and normalisers: a multinomial over temperatures.
 ///
-/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m with Ē the expected complete
-/// log likelihood of all data (Mandt et al. 2016, Eq. 9; log π_m is uniform).
+/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m, where Ē is the expected
+/// complete log likelihood of all data (Mandt et al. 2016, Eq. 9; log π_m is uniform).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thermostat {
     /// 1/T_m.
@@ -207,7 +207,7 @@ mod tests {
         for never in ["global", "local", "none", "anneal=1"] {
             assert_eq!(floor(&never.parse().unwrap(), 9.0), 0.0);
         }
-        // A default is for those who say nothing; infinitely many passes are none.
+        // A default applies if the user gives no value. Infinitely many passes mean no cooling.
         let cooling = |text: &str| match text.parse::<Temper>().unwrap().with_cooling(0.5) {
             Temper::Global(g) => g.cooling,
             Temper::Local(l) => l.cooling,

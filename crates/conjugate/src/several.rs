@@ -27,7 +27,7 @@ pub struct Candidate<'a, M> {
     pub credit: f64,
 }
 
-/// How a candidate ended.
+/// The result of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// Its bound at T = 1 in nats, if it has one.
@@ -45,7 +45,7 @@ pub struct BestFit {
     pub fit: ModelFit,
     /// The index of the candidate.
     pub chosen: usize,
-    /// The results of the candidates, in order; fewer if the run was stopped.
+    /// The results of the candidates, in order, or fewer if the run was stopped.
     pub ended: Vec<Ended>,
 }
 
@@ -120,7 +120,7 @@ impl Snapshot for SeveralState {
 /// Fits candidates in sequence.
 struct Several<'a, M: ConjugateModel> {
     candidates: &'a [Candidate<'a, M>],
-    /// Iterations of each at most.
+    /// Largest number of iterations of each.
     each: u64,
     driver: Option<(u64, Driver<Pointwise<'a, M>>)>,
 }
@@ -249,7 +249,7 @@ pub fn identity_of_several<M: ConjugateModel>(
             })
             .collect();
         first.settings["others"] = others.into();
-        // Where one ends decides what comes after it.
+        // The iteration at which one ends determines the iterations of the next.
         first.settings["each"] = each.into();
     }
     first
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(best.ended.len(), 10);
         let all: u64 = best.ended.iter().map(|ended| ended.iterations).sum();
         assert_eq!(outcome.iterations, all);
-        // Each is what it would be alone.
+        // Each is equal to its result alone.
         let data = clusters();
         let model = Mixture::new(&data, 3, 1.0);
         let (mut silent, clock) = (Silent, || 0.0);

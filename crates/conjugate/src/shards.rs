@@ -1,9 +1,9 @@
 //! Points whose local steps other processes run, shard by shard.
 //!
-//! The number of shards is fixed by the data, not by the machines. In every step each shard solves its share of the
-//! batch ([`step`], a function of points, global parameters and share) and answers with a [`Part`]. The driver adds
-//! the parts over one binary tree of shards and runs the global step. [`PointShards`] is the interface to such points,
-//! and models such as [`Sampled`](crate::models::Sampled) hold one.
+//! The data determine the number of shards, not the machines. In every step each shard solves its share of the batch
+//! ([`step`], a function of points, global parameters and share) and answers with a [`Part`]. The driver adds the parts
+//! over one binary tree of shards and runs the global step. [`PointShards`] is the interface to such points, and models
+//! such as [`Sampled`](crate::models::Sampled) contain one.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -33,7 +33,7 @@ pub struct Part {
 /// The processes that run the local steps of points that this process lacks. After the first failure every request
 /// fails.
 pub trait PointShards: Sync {
-    /// The sum over the tree of the parts of all shards; `None` if one did not answer.
+    /// The sum over the tree of the parts of all shards. `None` if one did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
     /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; `None` if a shard did
@@ -98,7 +98,7 @@ impl Ask<'_> {
 fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
     let expected = ask.reals()?;
     if expected.len() != model.blocks().len() {
-        return Err("it is of another model".to_owned());
+        return Err("it belongs to another model".to_owned());
     }
     Ok(expected)
 }

@@ -58,7 +58,7 @@ impl FromStr for HeatStart {
             "cold" => Ok(Self::Cold),
             "both" => Ok(Self::Both),
             _ => Err(format!(
-                "a temperature begins warm, cold or both, not `{text}`"
+                "a temperature starts warm, cold or both, not `{text}`"
             )),
         }
     }
@@ -122,7 +122,7 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
 /// The length of a fit, for advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// The allowed passes, or iterations of batch ascent.
+    /// The allowed numbers of passes, or of iterations of batch ascent.
     pub planned: f64,
     /// A suitable number of passes of cooling.
     pub cooling: f64,
@@ -231,7 +231,7 @@ impl Temper {
                 2.0 * passes
             ),
             Self::None | Self::Schedule(_) => {
-                "Let the schedule end at temperature 1, and make all of its passes.".to_owned()
+                "Let the schedule end at temperature 1, and run all of its passes.".to_owned()
             }
         }
     }
@@ -254,7 +254,7 @@ impl Temper {
             Self::Anneal { passes, from } => {
                 if !(passes.is_finite() && *passes > 0.0) {
                     return Err(format!(
-                        "an annealing schedule takes a positive number of passes, not {passes}"
+                        "an annealing schedule needs a positive number of passes, not {passes}"
                     ));
                 }
                 if !(from.is_finite() && *from >= 1.0) {
@@ -271,7 +271,7 @@ impl Temper {
                     .all(|&(pass, t)| pass.is_finite() && t.is_finite() && t >= 1.0);
                 if points.is_empty() || !ascending || !valid {
                     return Err(
-                        "a schedule lists ascending passes with temperatures of at least 1"
+                        "a schedule needs ascending passes with temperatures of at least 1"
                             .to_owned(),
                     );
                 }
@@ -285,13 +285,13 @@ impl Temper {
                 cooling: Some(passes),
                 ..
             }) if !(passes.is_finite() && *passes > 0.0) => Err(format!(
-                "a cooling takes a positive number of passes, not {passes}"
+                "a cooling schedule needs a positive number of passes, not {passes}"
             )),
             Self::Global(g) => {
                 let finite = g.hottest.is_finite() && g.updates_per_pass.is_finite();
                 if g.temperatures < 2 || !finite || g.hottest <= 1.0 {
                     return Err(
-                        "global tempering takes two or more temperatures from 1 to a higher one"
+                        "global tempering needs two or more temperatures from 1 to a higher one"
                             .to_owned(),
                     );
                 }
@@ -301,7 +301,7 @@ impl Temper {
                     || !(g.damping > 0.0 && g.damping <= 1.0)
                 {
                     return Err(
-                        "global tempering takes a positive number of draws and updates, and a damping in (0, 1]"
+                        "global tempering needs a positive number of draws and updates, and a damping in (0, 1]"
                             .to_owned(),
                     );
                 }
@@ -310,7 +310,8 @@ impl Temper {
             Self::Local(l) => {
                 if l.temperatures < 2 || !(l.refresh.is_finite() && l.refresh > 0.0) {
                     return Err(
-                        "local tempering takes two or more temperatures and a positive sum of steps between refreshes"
+                        "local tempering needs two or more temperatures and a positive sum of steps between \
+                         refreshes"
                             .to_owned(),
                     );
                 }
@@ -318,7 +319,7 @@ impl Temper {
                     && !(a.is_finite() && b.is_finite() && a >= 1.0 && b >= 1.0)
                 {
                     return Err(format!(
-                        "the beta prior of inverse temperatures takes two numbers of at least 1, not {a} and {b}"
+                        "the beta prior of inverse temperatures needs two numbers of at least 1, not {a} and {b}"
                     ));
                 }
                 Ok(())
@@ -363,7 +364,7 @@ impl FromStr for Temper {
         }
         let mut values = rest.into_iter().flat_map(|rest| rest.split(':'));
         let passes = values.next().map(number).transpose()?;
-        // NaN is no number of passes either.
+        // NaN is not a number of passes either.
         if passes.is_some_and(|passes| passes.is_nan() || passes <= 0.0) {
             return Err(wrong());
         }
@@ -417,7 +418,8 @@ impl FromStr for Temper {
         if values.next().is_some() {
             return Err(wrong());
         }
-        // Infinitely many passes of cooling are none, which is right, and is no setting that a fit has.
+        // Infinitely many passes of cooling mean no cooling. That is a valid request, but a fit cannot have it as a
+        // setting.
         policy.clone().with_cooling(f64::INFINITY).check()?;
         Ok(policy)
     }
@@ -426,13 +428,13 @@ impl FromStr for Temper {
 /// The largest number of temperatures that is not a slip of the keyboard: each costs a sum over topics or points.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// A number of temperatures; the usual one unless given.
+/// A number of temperatures, or the default.
 fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
     match text.map(str::parse) {
         None => Ok(usual),
         Some(Ok(size @ 2..=MOST_TEMPERATURES)) => Ok(size),
         Some(_) => Err(format!(
-            "a grid holds 2 to {MOST_TEMPERATURES} temperatures"
+            "a grid must have 2 to {MOST_TEMPERATURES} temperatures"
         )),
     }
 }

@@ -31,7 +31,8 @@ impl Adjacency {
         for &(a, b) in edges {
             if a == b || a >= nodes || b >= nodes {
                 return Err(DataError::invalid(format!(
-                    "the edge between the nodes {a} and {b} is none of a graph of {nodes} nodes numbered from 0"
+                    "the edge between the nodes {a} and {b} is not in the graph, which has {nodes} nodes \
+                     numbered from 0"
                 )));
             }
             neighbours[a].push(b);
@@ -47,15 +48,15 @@ impl Adjacency {
     /// Reads a graph.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or follows none of the formats.
+    /// Fails if the file cannot be read or has none of the formats.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// Reads a graph in one of the three formats. `label` is its name in messages.
+    /// Parses a graph in one of the three formats. `label` is its name in messages.
     ///
     /// # Errors
-    /// Fails if the bytes follow none of the formats. The message points at the location.
+    /// Fails if the bytes have none of the formats. The message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();
@@ -99,7 +100,7 @@ impl Adjacency {
     }
 }
 
-/// Largest number of isolated nodes in a list of edges; more means a wrong number.
+/// Largest number of isolated nodes in a list of edges. More indicate a wrong number.
 const MOST_ALONE: usize = 10_000_000;
 
 /// A number in the file and its position.
@@ -171,7 +172,7 @@ fn inla(text: &str, label: &str) -> Result<Adjacency, DataError> {
     if let Some(extra) = rest.next() {
         return Err(cursor.error(
             extra.at,
-            format!("the {nodes} nodes end before this number"),
+            format!("the file continues after the last of {nodes} nodes"),
         ));
     }
     let zero = lists
@@ -187,7 +188,7 @@ fn inla(text: &str, label: &str) -> Result<Adjacency, DataError> {
                 cursor.error(
                     token.at,
                     format!(
-                        "there is no node {}: they are numbered from {base} to {}",
+                        "there is no node {}: nodes are numbered from {base} to {}",
                         token.value,
                         (nodes + base).saturating_sub(1)
                     ),
@@ -200,7 +201,7 @@ fn inla(text: &str, label: &str) -> Result<Adjacency, DataError> {
         if neighbours[i].is_some() {
             return Err(cursor.error(
                 node.at,
-                format!("the node {} stands here for the second time", node.value),
+                format!("the node {} appears for the second time", node.value),
             ));
         }
         let mut indices = Vec::with_capacity(list.len());
@@ -272,7 +273,7 @@ fn edge_list(text: &str, label: &str) -> Result<Adjacency, DataError> {
     let last = values().max().map_or(0, |v| v - base);
     if last >= MOST_ALONE + all.len() {
         let message = format!(
-            "the node {last} is the last of a graph of {} edges",
+            "the node number {last} is too large for a graph of {} edges",
             edges.len()
         );
         return Err(DataError::invalid(format!("`{label}`: {message}")));
@@ -295,7 +296,7 @@ fn bugs(bytes: &[u8], label: &str) -> Result<Adjacency, DataError> {
             .iter()
             .map(|v| {
                 usize::try_from(*v).map_err(|_| {
-                    DataError::invalid(format!("{label}: `{name}` holds the negative number {v}"))
+                    DataError::invalid(format!("{label}: `{name}` has the negative number {v}"))
                 })
             })
             .collect()
@@ -304,7 +305,7 @@ fn bugs(bytes: &[u8], label: &str) -> Result<Adjacency, DataError> {
     let total: usize = num.iter().sum();
     if total != adj.len() {
         return Err(DataError::invalid(format!(
-            "{label}: `num` adds up to {total} neighbours, `adj` lists {}",
+            "{label}: `num` adds up to {total} neighbours, but `adj` lists {}",
             adj.len()
         )));
     }
@@ -318,8 +319,8 @@ fn bugs(bytes: &[u8], label: &str) -> Result<Adjacency, DataError> {
             let j = value.wrapping_sub(base);
             if j >= num.len() || j == i || list.contains(&j) {
                 return Err(DataError::invalid(format!(
-                    "{label}: `adj` lists {value} as a neighbour of the node {node}; neighbours are different nodes from \
-                     {base} to {}",
+                    "{label}: `adj` lists {value} as a neighbour of the node {node}, but neighbours must be \
+                     different nodes from {base} to {}",
                     num.len() + base - 1
                 )));
             }

@@ -28,9 +28,9 @@ fn write_and_rename(
 ) -> io::Result<()> {
     let name = path
         .file_name()
-        .ok_or_else(|| io::Error::other("this is not the name of a file"))?;
+        .ok_or_else(|| io::Error::other("this is not a file name"))?;
     if path.is_dir() {
-        return Err(io::Error::other("a folder of this name exists"));
+        return Err(io::Error::other("a folder with this name exists"));
     }
     let folder = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -51,14 +51,14 @@ fn write_and_rename(
 /// The suffix of the names of temporary files.
 const ENDING: &str = ".tmp";
 
-/// Removes its file when dropped; after the rename there is nothing left to remove.
+/// Removes its file when dropped, unless it was renamed.
 struct Temporary {
     path: PathBuf,
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // The error that led here is the one worth reporting.
+        // The error that led here is the one to report.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -75,7 +75,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
         ));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((Temporary { path }, file)),
-            // Left behind by a killed process with the same id.
+            // A killed process with the same id may have left it behind.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(e) => return Err(e),
         }
@@ -116,7 +116,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems do not allow a folder to be opened as a file; the rename itself is as durable as they make it.
+/// Other systems cannot open a folder as a file, so their rename determines the durability.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

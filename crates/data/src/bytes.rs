@@ -11,7 +11,7 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// Length from which on a file is mapped; a smaller one is copied, and nobody can change the copy.
+/// Smallest length of a mapped file. Smaller files are copied, and no other process can change the copy.
 const MAPPED: u64 = 64 << 20;
 
 /// The bytes of a file.
@@ -72,7 +72,7 @@ impl Deref for Bytes {
     }
 }
 
-/// A mapped file. Other processes may write to it, which nothing can prevent, so every reader calls
+/// A mapped file. Other processes may write to it, which Jensen cannot prevent, so every reader calls
 /// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
 /// read, which the command converts to an error.
 #[derive(Debug)]
@@ -94,12 +94,13 @@ impl Mapped {
     /// Maps a file.
     ///
     /// # Errors
-    /// It cannot be mapped.
+    /// The file cannot be mapped.
     pub fn of(file: File, path: &Path) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         let stamp = stamp(&file.metadata().map_err(failed)?);
-        // SAFETY: the mapping is read-only and every bit pattern is a byte. That bytes stay the same is promised by nobody
-        // and relied on by nothing: readers check what they decode, and results wait for `check_unchanged`.
+        // SAFETY: the mapping is read-only and every bit pattern is a byte. Nothing guarantees that the bytes remain
+        // unchanged, and nothing relies on it: readers check the bytes that they decode, and results wait for
+        // `check_unchanged`.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Self {
             map,
@@ -120,8 +121,8 @@ impl Mapped {
             return Ok(());
         }
         Err(DataError::invalid(format!(
-            "`{}` was changed while it was read, so that nothing made of it counts: run again, and put new versions of a \
-             file in its place by renaming",
+            "`{}` changed while Jensen read it, so the results are not valid: run again, and replace a file \
+             only by renaming a complete new one",
             self.path.display()
         )))
     }
@@ -130,8 +131,8 @@ impl Mapped {
     pub fn release(&self) {
         #[cfg(unix)]
         {
-            // SAFETY: the pages of a read-only file mapping come back from the file when they are touched again.
-            // Advice that is not taken changes nothing.
+            // SAFETY: the system reads the pages of a read-only mapping again when they are accessed. Ignored advice
+            // has no effect.
             let _ = unsafe {
                 self.map
                     .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)

@@ -27,7 +27,7 @@ pub struct Coordinates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Labels {
-    /// Whole numbers, such as years.
+    /// Integers, such as years.
     Whole(Vec<i64>),
     /// Numbers, such as times.
     Numbers(Vec<f64>),
@@ -68,7 +68,7 @@ impl Coordinates {
     /// variable; `label` names it in messages.
     ///
     /// # Errors
-    /// The text has another content, or names that no file can have.
+    /// The text has other content, or names that are not allowed in files.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let refused = |why: String| DataError::invalid(format!("{label}: {why}"));
         let made: Self = serde_json::from_slice(bytes).map_err(|error| {
@@ -88,7 +88,8 @@ impl Coordinates {
         for name in dims.chain(made.coords.keys()) {
             if SAMPLE.contains(&name.as_str()) || !is_storable_name(name) {
                 return Err(refused(format!(
-                    "`{}` cannot name a dimension: {} are those of draws, and names must not be empty or hold spaces, quotes or any of `. , / #`",
+                    "`{}` cannot name a dimension: {} are dimensions of draws, and names must not be empty or \
+                     have spaces, quotes or any of `. , / #`",
                     name.escape_debug(),
                     SAMPLE.map(|name| format!("`{name}`")).join(" and ")
                 )));
@@ -97,7 +98,7 @@ impl Coordinates {
         Ok(made)
     }
 
-    /// Whether nothing is named.
+    /// Whether it has no names.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.coords.is_empty()
     }
@@ -216,7 +217,8 @@ impl Coordinates {
                 Some(_) => {}
                 None => {
                     return Err(DataError::invalid(format!(
-                        "labels of `{name}`: no variable has a dimension of that name; \"dims\" says which has{}",
+                        "labels of `{name}`: no variable has a dimension of that name; \"dims\" gives the \
+                         dimensions of variables{}",
                         like(name, sizes.keys().collect())
                     )));
                 }

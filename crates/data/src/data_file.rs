@@ -32,12 +32,12 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Reads a file. The extension determines the format. Without a known extension the content does: a brace
-    /// begins JSON, an arrow among the first characters means an R dump, and anything else is a table.
+    /// Reads a file. The extension determines the format. Without a known extension the content determines the format:
+    /// a brace begins JSON, an arrow among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, has the extension of another kind of file (such as `.nc` or `.stan`),
-    /// or does not follow its format.
+    /// Fails if the file cannot be read, has the extension of another kind of file (such as `.nc` or `.stan`), or does
+    /// not have its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }

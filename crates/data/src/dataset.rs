@@ -106,7 +106,7 @@ impl Value {
 
 /// The product of a shape, or `None` on overflow.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
-    // A zero anywhere makes the array empty, whatever the other lengths are.
+    // A zero in any position makes the array empty, for any other lengths.
     if shape.contains(&0) {
         return Some(0);
     }
@@ -122,7 +122,7 @@ fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
     }
 }
 
-/// Largest whole number that a cell of a table holds exactly.
+/// Largest integer that a cell of a table stores exactly.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Named values in the order in which they were written.
@@ -194,10 +194,10 @@ impl DataSet {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of
-    /// integers, and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order,
-    /// and [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is
-    /// one with an empty cell.
+    /// The columns of a table in CSV or text; `label` names it in errors. A column of integers is an array of integers,
+    /// and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order, and
+    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
+    /// with an empty cell.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
@@ -234,7 +234,7 @@ impl DataSet {
                         Some(levels) => column.codes(levels)?,
                         None => column.codes(&column.levels())?,
                     };
-                    // No cell is without a word here.
+                    // Every cell has a word here.
                     codes
                         .into_iter()
                         .flatten()

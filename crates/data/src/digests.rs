@@ -61,7 +61,7 @@ impl Digests {
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        // Names of files of the folder, whatever was written there since.
+        // Names of files of the folder, including those written since.
         let plain = |name: &String| !name.contains(['/', '\\']) && name != "..";
         Some(stored.files.into_keys().filter(plain).collect())
     }
@@ -78,8 +78,8 @@ impl Digests {
                 return match folder.has(Artefact::Fit) {
                     false => Ok(None),
                     true => Err(DataError::invalid(format!(
-                        "`{}` is gone, without which nobody can tell whether the files of this folder belong together; \
-                         bring the file back, or fit again",
+                        "`{}` is missing, so Jensen cannot verify that the files of this folder belong to one \
+                         fit; restore the file, or fit again",
                         path.display()
                     ))),
                 };
@@ -93,8 +93,8 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// The bytes of an archive of a folder, if it is the archive that was written there. Archives have their own
-    /// digests, which detect damage but not an archive of another fit. `None` if there was no archive.
+    /// The bytes of an archive of a folder, if it is the original archive. Archives have their own digests, which
+    /// detect damage but not an archive of another fit. `None` if there was no archive.
     ///
     /// # Errors
     /// The archive cannot be read, is missing, or is another file.
@@ -105,12 +105,12 @@ impl Digests {
             (None, None) => Ok(None),
             (Some(noted), Some(bytes)) if noted == hex(Sha256::digest(&bytes)) => Ok(Some(bytes)),
             (Some(_), None) => Err(DataError::invalid(format!(
-                "`{}` is gone; bring the file back, or fit again",
+                "`{}` is missing; restore the file, or fit again",
                 path.display()
             ))),
             _ => Err(DataError::invalid(format!(
-                "`{}` is damaged, or is not the file that this fit wrote, so that its verdict says nothing about it: its SHA-256 is another \
-                 one; bring the file back, or fit again",
+                "the SHA-256 of `{}` is not the one that this fit stored: the file is damaged or from another \
+                 fit, and the verdict does not apply to it; restore the file, or fit again",
                 path.display()
             ))),
         }
@@ -142,7 +142,8 @@ fn is_archive(name: &str) -> bool {
 
 fn changed(path: &Path) -> DataError {
     DataError::invalid(format!(
-        "`{}` is damaged or was changed after it was written: its SHA-256 is another one; bring the file back, or fit again",
+        "the SHA-256 of `{}` is not the one that was stored: the file was damaged or changed after it was \
+         written; restore the file, or fit again",
         path.display()
     ))
 }

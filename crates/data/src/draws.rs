@@ -105,7 +105,7 @@ impl DrawsTable {
         let expected = width.and_then(|w| w.checked_mul(log_p.len()));
         if expected != Some(draws.len()) || log_g.len() != log_p.len() {
             return Err(DataError::invalid(format!(
-                "{} numbers do not make {} draws of {} scalars ({} values of log g)",
+                "{} numbers do not match {} draws of {} scalars ({} values of log g)",
                 draws.len(),
                 log_p.len(),
                 width.unwrap_or(usize::MAX),
@@ -115,13 +115,14 @@ impl DrawsTable {
         for (i, v) in variables.iter().enumerate() {
             if !is_storable_name(&v.name) {
                 return Err(DataError::invalid(format!(
-                    "`{}` cannot name a variable: names must not be empty or hold spaces, quotes or any of `. , / #`",
+                    "`{}` cannot name a variable: names must not be empty or have spaces, quotes or any of `. \
+                     , / #`",
                     v.name.escape_debug()
                 )));
             }
             if variables[..i].iter().any(|w| w.name == v.name) {
                 return Err(DataError::invalid(format!(
-                    "draws of the variable `{}` are given twice",
+                    "draws of the variable `{}` appear twice",
                     v.name
                 )));
             }
@@ -143,7 +144,7 @@ impl DrawsTable {
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(
-                "{} values at the mean of draws of {} scalars",
+                "{} values at the mean do not match draws of {} scalars",
                 mean.len(),
                 self.width
             )));

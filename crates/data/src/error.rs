@@ -11,11 +11,11 @@ pub enum DataError {
     Io {
         /// The failed action, as a verb phrase: `write`, `read`, `create the folder`.
         action: &'static str,
-        /// The file or folder that the user knows (never a temporary file).
+        /// The file or folder in the user's terms (never a temporary file).
         path: PathBuf,
         /// The kind of failure, for programs.
         kind: std::io::ErrorKind,
-        /// The system's message, with advice where the cause is well known.
+        /// The system's message, with advice if the cause is well known.
         message: String,
     },
     /// A data file does not follow its format.
@@ -28,7 +28,7 @@ pub enum DataError {
         expected: String,
         /// The most similar name in the data, if one is close.
         suggestion: Option<String>,
-        /// The names the data does hold, in file order.
+        /// The names in the data, in file order.
         available: Vec<String>,
     },
     /// A variable has another type or shape.
@@ -74,13 +74,13 @@ impl DataError {
         let advice = match error.kind() {
             K::StorageFull | K::QuotaExceeded => "; free some space or choose another folder",
             K::PermissionDenied => "; check the permissions of the folder",
-            K::ReadOnlyFilesystem => "; choose a folder that can be written to",
+            K::ReadOnlyFilesystem => "; choose a folder that you can write to",
             _ if cfg!(unix) && error.raw_os_error() == Some(TOO_MANY_FILES) => {
-                "; `ulimit -n` must allow more"
+                "; raise `ulimit -n`"
             }
             _ => "",
         };
-        // `kind` has a clean description for most of what the system reports by number; other errors carry their own text.
+        // `kind` has a clear description for most system errors. Other errors have their own text.
         let text = match error.raw_os_error() {
             Some(_) if error.kind() == K::NotFound => "there is no such file or folder".to_owned(),
             Some(_) if error.kind().to_string() != "uncategorized error" => {
@@ -125,7 +125,7 @@ impl fmt::Display for DataError {
                 }
                 match suggestion {
                     Some(near) => write!(f, "; did you mean `{near}`?"),
-                    None if available.is_empty() => write!(f, "; the data holds no variables"),
+                    None if available.is_empty() => write!(f, "; the data have no variables"),
                     None => {
                         const SHOWN: usize = 12;
                         let names: Vec<_> = available

@@ -1,4 +1,4 @@
-//! Whole files and folders.
+//! Functions for whole files and folders.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -34,14 +34,14 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let bytes = held(file, most).map_err(failed)?;
     bytes.ok_or_else(|| {
         DataError::invalid(format!(
-            "`{}` is no file and gives more than {}: write what it gives into a file",
+            "`{}` is not a file and yields more than {}: write its content to a file",
             path.display(),
             bytes_in_words(most)
         ))
     })
 }
 
-/// A limit as given, such as `256 MiB`, in the largest unit of which it is a whole number.
+/// A limit such as `256 MiB`, in the largest unit of which it is an integer multiple.
 pub(crate) fn bytes_in_words(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let whole = |(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= *shift;
@@ -65,7 +65,7 @@ pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u
 pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() && !about.is_dir() => Err(DataError::invalid(format!(
-            "`{}` is a pipe or a device, where a file is read",
+            "`{}` is a pipe or a device, but Jensen needs a file",
             path.display()
         ))),
         _ => Ok(()),
@@ -98,7 +98,7 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
         };
         if !file.starts_with(&root) {
             return Err(DataError::invalid(format!(
-                "it leads out of `{}`",
+                "it points outside `{}`",
                 folder.display()
             )));
         }
@@ -141,7 +141,7 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// The entries of a folder by name; none if the folder does not exist.
+/// The entries of a folder by name, or none if the folder does not exist.
 ///
 /// # Errors
 /// Fails if the folder exists and cannot be read.
@@ -160,7 +160,7 @@ pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths)
 }
 
-/// Removes the files of a folder with this extension; files in subfolders stay.
+/// Removes the files of a folder with this extension, except those in subfolders.
 ///
 /// # Errors
 /// Fails if one cannot be removed.

@@ -61,9 +61,9 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     })
 }
 
-/// Shape, element type and offset of the elements of an IDX array, which are all there.
+/// Shape, element type and offset of the elements of an IDX array, all of which are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
-    let fail = |what: String| DataError::invalid(format!("`{label}` is no IDX file: {what}"));
+    let fail = |what: String| DataError::invalid(format!("`{label}` is not an IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {
         return Err(fail("it does not begin with two zero bytes".into()));
     };
@@ -81,7 +81,7 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
         0x0c => element!(i32, from_be_bytes),
         0x0d => element!(f32, from_be_bytes),
         0x0e => element!(f64, from_be_bytes),
-        _ => return Err(fail(format!("there is no element type {kind:#04x}"))),
+        _ => return Err(fail(format!("the element type {kind:#04x} does not exist"))),
     };
     let width = element.width();
     let size = shape

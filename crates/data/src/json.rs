@@ -14,7 +14,7 @@ use crate::dataset::{DataSet, Elements, Value};
 use crate::error::DataError;
 use crate::source::Cursor;
 
-/// Lists and tuples inside one another. Stan programs have no more than a handful.
+/// Largest nesting of lists and tuples. Stan programs have only a few levels.
 const MAX_NESTING: usize = 64;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -137,7 +137,7 @@ impl Builder {
 
     fn finish(self, outer: &[usize]) -> Value {
         let mut shape = outer.to_vec();
-        // Every level has been closed at least once by now, so no length is unknown.
+        // Every level has been closed at least once by now, so all lengths are known.
         shape.extend(self.dims.iter().map(|d| d.unwrap_or(0)));
         let elements = match self.leaves {
             Leaves::None => Elements::Int(Vec::new()),
@@ -153,7 +153,7 @@ impl Builder {
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
-    /// The variable being read and the way to the current element, for messages.
+    /// The variable being read and the path to the current element, for messages.
     variable: String,
     path: Vec<Step>,
 }
@@ -162,7 +162,7 @@ impl Parser<'_> {
     fn document(&mut self) -> Result<DataSet, DataError> {
         self.skip_space();
         if !self.cursor.eat(b'{') {
-            return Err(self.unexpected("`{`: the data is one JSON object of variables"));
+            return Err(self.unexpected("`{`: the data are one JSON object of variables"));
         }
         let mut data = DataSet::new();
         self.skip_space();
@@ -174,7 +174,7 @@ impl Parser<'_> {
                 if data.knows(&name) {
                     return Err(self
                         .cursor
-                        .error(at, format!("data variable `{name}` is given twice")));
+                        .error(at, format!("data variable `{name}` appears twice")));
                 }
                 self.variable = name;
                 let mut builder = Builder::new();
@@ -186,7 +186,7 @@ impl Parser<'_> {
                         data.insert(name, builder.finish(&[]));
                     }
                     Err(error) => {
-                        // The file goes on where the value is JSON, if no data.
+                        // The scan continues if the value is JSON but not data.
                         self.cursor.pos = start;
                         self.path.clear();
                         if self.skip_value(0).is_err() {
@@ -228,7 +228,7 @@ impl Parser<'_> {
             }
         };
         if nesting >= MAX_NESTING {
-            return Err(self.unexpected("lists that are nested less deeply"));
+            return Err(self.unexpected("lists with less nesting"));
         }
         self.cursor.pos += 1;
         self.skip_space();
@@ -288,10 +288,9 @@ impl Parser<'_> {
     fn list(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
         let at = self.cursor.pos;
         if self.path.len() >= MAX_NESTING {
-            return Err(self.cursor.error(
-                at,
-                format!("more than {MAX_NESTING} lists inside one another"),
-            ));
+            return Err(self
+                .cursor
+                .error(at, format!("more than {MAX_NESTING} nested lists")));
         }
         if builder.leaf_level.is_some_and(|leaf| leaf <= level) {
             return Err(self.mixed(at, "a list", "numbers or tuples"));
@@ -338,10 +337,9 @@ impl Parser<'_> {
     fn tuple(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
         let at = self.cursor.pos;
         if self.path.len() >= MAX_NESTING {
-            return Err(self.cursor.error(
-                at,
-                format!("more than {MAX_NESTING} lists inside one another"),
-            ));
+            return Err(self
+                .cursor
+                .error(at, format!("more than {MAX_NESTING} nested lists")));
         }
         self.enter_leaf(builder, level, at, "a tuple")?;
         let first = match &mut builder.leaves {
@@ -362,11 +360,12 @@ impl Parser<'_> {
             let key_at = self.cursor.pos;
             let key = self.key("the number of a tuple slot in double quotes, such as \"1\"")?;
             let slot = match key.parse::<usize>() {
-                // Slots of the first tuple may come in any order, yet a gap would have to be filled by a later key.
+                // Slots of the first tuple may come in any order, but a later key would have to fill a gap.
                 Ok(k @ 1..=1000) if first || k <= slots.len() => k,
                 _ => {
                     let message = format!(
-                        "{}: `{key}` is no slot of this tuple: objects inside the data are tuples with the keys \"1\", \"2\", …",
+                        "{}: `{key}` is not a slot of this tuple: objects inside the data are tuples with the \
+                         keys \"1\", \"2\", …",
                         self.location()
                     );
                     return Err(self.cursor.error(key_at, message));
@@ -375,7 +374,7 @@ impl Parser<'_> {
             if !seen.insert(slot) {
                 return Err(self.cursor.error(
                     key_at,
-                    format!("{}: tuple slot {slot} is given twice", self.location()),
+                    format!("{}: tuple slot {slot} appears twice", self.location()),
                 ));
             }
             while slots.len() < slot {
@@ -524,7 +523,8 @@ impl Parser<'_> {
                 "nan" => Ok(Number::Real(f64::NAN)),
                 _ => {
                     let message = format!(
-                        "{}: a string is no number (only \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their long forms are)",
+                        "{}: a string is not a number (except \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their \
+                         long forms)",
                         self.location()
                     );
                     Err(self.cursor.error(start, message))
@@ -552,7 +552,7 @@ impl Parser<'_> {
                 let advice = if word == "null" { "" } else { "; write 0 or 1" };
                 return Err(self.cursor.error(
                     start,
-                    format!("{}: {what} no number{advice}", self.location()),
+                    format!("{}: {what} not a number{advice}", self.location()),
                 ));
             }
         }
@@ -576,7 +576,7 @@ impl Parser<'_> {
         serde_json::from_str(&self.cursor.text[start..=pos]).map_err(|_| {
             self.cursor.error(
                 start,
-                "this string holds an invalid escape or control character",
+                "this string has an invalid escape or control character",
             )
         })
     }

@@ -50,7 +50,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The elements as integers in row-major order. A literal with a decimal point is not an integer, whatever its value.
+    /// The elements as integers in row-major order. A literal with a decimal point is not an integer, for any value.
     pub fn ints(&self, dims: &[usize], declared: &str) -> Result<&'a [i64], DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {
@@ -70,12 +70,12 @@ impl<'a> Entry<'a> {
                     ),
                     None if v.len() == 1 => {
                         format!(
-                            "{:?}: an integer must be written without decimal point or exponent",
+                            "{:?}: an integer must not have a decimal point or exponent",
                             v[0]
                         )
                     }
                     None => format!(
-                        "{} of which some are written with a decimal point or exponent: integers must be written without",
+                        "{} of which some have a decimal point or exponent, but integers must not have one",
                         describe(self.value)
                     ),
                 };
@@ -217,7 +217,7 @@ pub fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
     let limit = (name.chars().count() / 3).max(1);
     known
         .map(|k| (edit_distance(&name.to_lowercase(), &k.to_lowercase()), k))
-        // A one-letter name is one edit away from every other one: only its other case is a likely slip.
+        // A one-letter name is one edit away from every other one, so only its other case is a likely typing error.
         .filter(|(d, _)| *d <= limit && (name.chars().count() > 1 || *d == 0))
         .min_by_key(|(d, _)| *d)
         .map(|(_, k)| k.to_string())

@@ -12,7 +12,7 @@ use crate::table::{Cells, Column};
 /// An array of numbers in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// Extents; empty for a scalar.
+    /// Extents, or empty for a scalar.
     pub shape: Vec<usize>,
     /// Elements, the last index fastest.
     pub data: Vec<f64>,
@@ -21,16 +21,16 @@ pub struct Array {
 /// The name of a file in error messages.
 fn damaged(label: &str, what: &str) -> DataError {
     DataError::invalid(format!(
-        "{label}: not a NumPy file that can be read: {what}"
+        "{label}: Jensen cannot read this NumPy file: {what}"
     ))
 }
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Reads an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
+/// Parses an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
 ///
 /// # Errors
-/// Fails if the bytes are not such a file, are truncated, or hold elements other than numbers.
+/// Fails if the bytes are not such a file, are truncated, or have elements other than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -128,11 +128,11 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
         Some(2 | 3) => (12, little(bytes, 8, 4)),
         _ => return Err(fail("its format version is unknown")),
     };
-    let length = length.ok_or_else(|| fail("its header is cut short"))? as usize;
+    let length = length.ok_or_else(|| fail("its header is incomplete"))? as usize;
     let header = bytes
         .get(start..start.saturating_add(length))
         .and_then(|h| std::str::from_utf8(h).ok())
-        .ok_or_else(|| fail("its header is cut short"))?;
+        .ok_or_else(|| fail("its header is incomplete"))?;
     let kind = entry(header, "descr")
         .and_then(|d| d.split(['\'', '"']).nth(1))
         .ok_or_else(|| fail("its elements have fields; a table needs plain numbers"))?;
@@ -142,7 +142,7 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
         .and_then(|s| s.split(')').next())
         .map(|s| s.split(',').map(str::trim).filter(|d| !d.is_empty()))
         .and_then(|dims| dims.map(|d| d.parse().ok()).collect())
-        .ok_or_else(|| fail("its header names no shape"))?;
+        .ok_or_else(|| fail("its header does not give a shape"))?;
     let element = element_type(kind).ok_or_else(|| {
         fail(&format!(
             "its elements are of the type `{kind}`; a table needs reals, integers or booleans"
@@ -151,11 +151,11 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
     let count = shape
         .iter()
         .try_fold(element.width(), |n, d| n.checked_mul(*d))
-        .ok_or_else(|| fail("its shape is impossible"))?;
+        .ok_or_else(|| fail("its shape is invalid"))?;
     let start = start + length;
     if bytes.len() - start < count {
         return Err(fail(&format!(
-            "it has {} bytes of elements where its shape {shape:?} needs {count}",
+            "it has {} bytes of elements, but its shape {shape:?} needs {count}",
             bytes.len() - start
         )));
     }
@@ -240,15 +240,15 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
 /// An array of an archive: its name and its NPY file.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// The names and NPY files of an NPZ archive; uncompressed ones are not copied.
+/// The names and NPY files of an NPZ archive. Uncompressed ones are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
-    let cut = || damaged(label, "its directory is cut short");
+    let cut = || damaged(label, "its directory is incomplete");
     const END: &[u8] = b"PK\x05\x06";
     let end = bytes
         .windows(END.len())
         .rposition(|w| w == END)
-        .ok_or_else(|| fail("it is no zip archive"))?;
+        .ok_or_else(|| fail("it is not a zip archive"))?;
     if bytes.len() < end + 22 {
         return Err(cut());
     }
@@ -289,7 +289,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
         let start = offset + 30 + a as usize + b as usize;
         let content = bytes
             .get(start..start.saturating_add(packed))
-            .ok_or_else(|| fail(&format!("`{name}` is cut short")))?;
+            .ok_or_else(|| fail(&format!("`{name}` is incomplete")))?;
         let plain = match method {
             0 => Cow::Borrowed(content),
             8 => {
@@ -300,7 +300,11 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
                     .map_err(|error| fail(&format!("`{name}`: {error}")))?;
                 Cow::Owned(plain)
             }
-            _ => return Err(fail(&format!("`{name}` is packed by an unknown method"))),
+            _ => {
+                return Err(fail(&format!(
+                    "`{name}` is compressed by an unknown method"
+                )));
+            }
         };
         let stem = name.strip_suffix(".npy").unwrap_or(name);
         members.push((stem.to_owned(), plain));
@@ -308,7 +312,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Sizes of 4 GiB and more are in an extra field, in this order, and only those that do not fit.
+/// Sizes of 4 GiB and more are in an extra field, in this order, and only if they do not fit elsewhere.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

@@ -23,11 +23,11 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Largest number of elements that all ranges and `numeric(n)` of a file may request together: a few characters must
-/// not fill the memory.
+/// Largest number of elements that all ranges and `numeric(n)` of a file may request together, so that a few characters
+/// cannot fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
-/// `c(…)` and `structure(…)` inside one another.
+/// Largest nesting of `c(…)` and `structure(…)`.
 const MAX_NESTING: usize = 32;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -48,7 +48,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
         if parser.data.knows(&parser.variable) {
             return Err(parser.cursor.error(
                 at,
-                format!("data variable `{}` is given twice", parser.variable),
+                format!("data variable `{}` appears twice", parser.variable),
             ));
         }
         let start = parser.cursor.pos;
@@ -60,7 +60,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
                 parser.data.insert(name, value.into_value());
             }
             Err(error) => {
-                // The file goes on where the statement is whole.
+                // The scan continues if the statement is complete.
                 parser.cursor.pos = start;
                 if !parser.skip_statement() {
                     return Err(error);
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// The rest of `c(…)`.
+    /// Reads the rest of `c(…)`.
     fn combine(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let mut all = Vector {
             elements: Elements::Int(Vec::new()),
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// Reads the rest of `structure(values, .Dim = c(…))` and refuses other attributes.
+    /// Reads the rest of `structure(values, .Dim = c(…))` and rejects other attributes.
     fn structure(&mut self, nesting: usize) -> Result<Vector, DataError> {
         self.skip_space();
         let mut vector = self.value(nesting + 1)?;
@@ -308,7 +308,8 @@ impl<'a> Parser<'a> {
         self.generated = self.generated.saturating_add(count);
         if self.generated > MAX_GENERATED {
             let message = format!(
-                "{}: ranges and lengths ask for more than {MAX_GENERATED} numbers in all; write larger data as JSON",
+                "{}: ranges and lengths would give more than {MAX_GENERATED} numbers in total; write larger \
+                 data as JSON",
                 self.location()
             );
             return Err(self.cursor.error(at, message));
@@ -339,7 +340,7 @@ impl<'a> Parser<'a> {
                 if self.cursor.peek().is_some_and(is_name_byte) {
                     return Err(self
                         .cursor
-                        .error(start, format!("{}: this is no number", self.location())));
+                        .error(start, format!("{}: this is not a number", self.location())));
                 }
                 let real = match text.parse::<f64>() {
                     Ok(x) if x.is_finite() => sign * x,
@@ -353,7 +354,7 @@ impl<'a> Parser<'a> {
                     Err(_) => {
                         return Err(self
                             .cursor
-                            .error(digits, format!("{}: this is no number", self.location())));
+                            .error(digits, format!("{}: this is not a number", self.location())));
                     }
                 };
                 if integer
@@ -380,7 +381,7 @@ impl<'a> Parser<'a> {
                     }
                     word @ ("TRUE" | "FALSE" | "T" | "F") => {
                         let message =
-                            format!("{}: {word} is no number; write 0 or 1", self.location());
+                            format!("{}: {word} is not a number; write 0 or 1", self.location());
                         Err(self.cursor.error(at, message))
                     }
                     word => {
@@ -478,7 +479,7 @@ impl<'a> Parser<'a> {
         }
         match self.cursor.peek() {
             None | Some(b'\n' | b';' | b'#') => Ok(()),
-            // `value` skips white space, new lines included, when it looks for the `:` of a range.
+            // `value` skips white space, including new lines, when it looks for the `:` of a range.
             Some(_)
                 if self.cursor.text[..self.cursor.pos]
                     .trim_end_matches([' ', '\t', '\r'])

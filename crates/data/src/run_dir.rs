@@ -91,8 +91,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Locks a folder for a run of `command` (such as `fit`): creates it with its parents, uses an empty one, or uses
-    /// one that an earlier run of the same command wrote (whose files remain until they are replaced or
+    /// Locks a folder for a run of `command` (such as `fit`). It creates the folder with its parents, uses an empty
+    /// one, or uses one that an earlier run of the same command wrote (whose files remain until they are replaced or
     /// [`RunDir::clear`]ed). Refuses a file, and a folder with foreign files.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
@@ -107,7 +107,7 @@ impl RunDir {
             let run = Self::open(path)?;
             if run.command != command {
                 return Err(DataError::invalid(format!(
-                    "the folder `{}` holds results of `jensen {}`; choose another one for `jensen {command}`",
+                    "the folder `{}` has results of `jensen {}`; choose another one for `jensen {command}`",
                     path.display(),
                     run.command
                 )));
@@ -120,7 +120,8 @@ impl RunDir {
         if let Some(entry) = entries.next() {
             let entry = entry.map_err(|e| DataError::io("read the folder", path, &e))?;
             return Err(DataError::invalid(format!(
-                "the folder `{}` is not empty and was not written by jensen (it holds `{}`); choose a new or empty folder",
+                "the folder `{}` is not empty and was not written by jensen (it has `{}`); choose a new or \
+                 empty folder",
                 path.display(),
                 entry.file_name().to_string_lossy()
             )));
@@ -143,7 +144,7 @@ impl RunDir {
         let marker_path = path.join(Artefact::Marker.file_name());
         let foreign = |why: &str| {
             DataError::invalid(format!(
-                "the folder `{}` is not one that jensen wrote: {why}",
+                "Jensen did not write the folder `{}`: {why}",
                 path.display()
             ))
         };
@@ -161,10 +162,10 @@ impl RunDir {
             Err(e) => return Err(DataError::io("read", &marker_path, &e)),
         };
         let marker: Marker = serde_json::from_str(&text)
-            .map_err(|_| foreign("its `jensen.json` is of another kind"))?;
+            .map_err(|_| foreign("its `jensen.json` has another format"))?;
         if marker.layout > LAYOUT {
             return Err(DataError::invalid(format!(
-                "the folder `{}` was written by a newer jensen ({}); this one reads layout {LAYOUT}",
+                "the folder `{}` comes from a newer jensen ({}); this one reads layout {LAYOUT}",
                 path.display(),
                 marker.version
             )));
@@ -239,7 +240,7 @@ impl RunDir {
         );
         let moved = move_files(&names, &self.path, &aside);
         if moved.is_err() {
-            // The moved files join the others again. The error that led here is the one worth reporting.
+            // The moved files join the others again. The error that led here is the one to report.
             names.retain(|name| aside.join(name).exists());
             drop(move_files(&names, &aside, &self.path).and_then(|()| self.forget_earlier()));
         }
@@ -305,8 +306,8 @@ impl Claim {
     /// # Errors
     /// Another run, in this or another process, holds the lock.
     pub fn of(path: &Path) -> Result<Self, DataError> {
-        // The folder itself is locked and no file in it: those are replaced as a whole. Where the system opens no folders,
-        // or locks none, runs are distinguished by their users.
+        // The lock is on the folder itself instead of a file in it, because files are replaced as a whole. If the
+        // system cannot open or lock folders, users have to keep runs apart.
         let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
         let Ok(folder) = opened else {
             return Ok(Self(None));
@@ -325,7 +326,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // Closing would do, were it not for a forked child, which has the same open folder.
+            // Closing would suffice, except for a forked child, which has the same open folder.
             let _ = folder.unlock();
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str, label: &'a str) -> Self {
-        // A byte-order mark is no part of either format, yet some editors write one.
+        // Neither format has a byte-order mark, but some editors write one.
         let pos = if text.starts_with('\u{feff}') {
             '\u{feff}'.len_utf8()
         } else {
@@ -33,7 +33,8 @@ impl<'a> Cursor<'a> {
     pub fn text_of(bytes: &'a [u8], label: &'a str) -> Result<&'a str, DataError> {
         std::str::from_utf8(bytes).map_err(|e| {
             let valid = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
-            Cursor::new(valid, label).error(valid.len(), "the file is not UTF-8 text from here on")
+            Cursor::new(valid, label)
+                .error(valid.len(), "the file is not UTF-8 text from this byte on")
         })
     }
 

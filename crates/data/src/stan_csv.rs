@@ -36,7 +36,7 @@ pub struct StanCsvHeader {
     pub seed: u64,
     /// The settings of CmdStan's method.
     pub advi: AdviConfig,
-    /// The step-size scale of the run; 1 if there is none.
+    /// The step-size scale of the run, or 1 if there is none.
     pub eta: f64,
     /// Jensen's settings as given.
     pub settings: Vec<(String, String)>,
@@ -98,7 +98,8 @@ impl StanCsvHeader {
         lines.add(0, "model", model_name(&self.model));
         lines.add(0, "method", "variational");
         lines.title(1, "variational");
-        // CmdStan has two families, and its readers know no other: what has correlations is named after the full one.
+        // CmdStan has two families, and its readers accept no others, so families with correlations are named after the
+        // full one.
         let algorithm = match self.family.as_str() {
             "meanfield" => "meanfield",
             _ => "fullrank",
@@ -111,7 +112,8 @@ impl StanCsvHeader {
         lines.setting("elbo_samples", given.elbo_samples, usual.elbo_samples);
         lines.setting("eta", given.eta, usual.eta);
         lines.title(2, "adapt");
-        // CmdStan's `iter` of the search is left out: readers that take the last of a name would take it for that above.
+        // CmdStan's `iter` of the search is omitted, because readers that use the last value of a name would confuse it
+        // with the one above.
         lines.add(3, "engaged", u8::from(given.adapted));
         lines.setting("tol_rel_obj", given.tol_rel_obj, usual.tol_rel_obj);
         lines.setting("eval_elbo", given.eval_elbo, usual.eval_elbo);
@@ -125,7 +127,7 @@ impl StanCsvHeader {
         lines.add(1, "jensen_fitted_family", &self.family);
         lines.add(1, "jensen_draws_of", &self.draws_of);
         for (key, value) in &self.settings {
-            // A name of its own: `method` here is not CmdStan's.
+            // A separate name, because `method` here is not CmdStan's.
             lines.add(1, &format!("jensen_{}", key.replace('-', "_")), value);
         }
         StanCsvComments {
@@ -301,7 +303,7 @@ fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
         return Err("the header does not begin with lp__,log_p__,log_g__");
     }
     group_columns(&columns[LEADING.len()..])
-        .ok_or("the subscripts of a variable do not run through an array in column-major order")
+        .ok_or("the subscripts of a variable are not in column-major order")
 }
 
 /// The numbers of a row.
@@ -309,7 +311,7 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     let mut row = Vec::with_capacity(columns);
     for field in line.split(',') {
         let number = field.trim().parse::<f64>();
-        row.push(number.map_err(|_| format!("`{field}` is no number"))?);
+        row.push(number.map_err(|_| format!("`{field}` is not a number"))?);
     }
     if row.len() != columns {
         return Err(format!("{} values under {columns} columns", row.len()));

@@ -2,8 +2,8 @@
 //!
 //! Two formats, distinguished by their first line:
 //!
-//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then an entry a line,
-//!   numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
+//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then one
+//!   entry per line, numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
 //! - **triplets**: row, column and value per line, separated by commas or blanks. A header is skipped. Rows and columns
 //!   are numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
 //!
@@ -36,7 +36,7 @@ struct Entry {
 /// Rows that may have no entry: a matrix of more is a mistake in a number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// Relative difference of mirrored entries that counts as rounding.
+/// Relative difference of mirrored entries that is treated as rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {
@@ -51,7 +51,7 @@ impl Symmetric {
     /// Reads a matrix in one of the two formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// The bytes follow none of the formats, or the matrix is not symmetric; the message points at the location.
+    /// The bytes have none of the formats, or the matrix is not symmetric. The message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let cursor = Cursor::new(text, label);
@@ -94,7 +94,7 @@ fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'
 /// Row, column and value of a line, numbered as in the file.
 fn entry(cursor: &Cursor<'_>, words: &[(usize, &str)]) -> Result<Entry, DataError> {
     let [(at, row), (second, column), (third, value)] = words else {
-        let message = "an entry is a row, a column and a value on one line";
+        let message = "expected a row, a column and a value on one line";
         return Err(cursor.error(words[0].0, message));
     };
     let number = |at: usize, word: &str| {
@@ -152,7 +152,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "a precision matrix is square, and this one has {rows} rows and {columns} columns"
+                "a precision matrix must be square, but this one has {rows} rows and {columns} columns"
             ),
         ));
     }
@@ -178,7 +178,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "{count} entries are announced, and there are {}",
+                "the header announces {count} entries, but there are {}",
                 entries.len()
             ),
         ));
@@ -225,7 +225,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
     {
         let mut put = |position: (usize, usize)| match positions.insert(position, (value, at)) {
             None => Ok(()),
-            Some(_) => Err(cursor.error(at, "this entry stands here for the second time")),
+            Some(_) => Err(cursor.error(at, "this entry appears for the second time")),
         };
         put((column, row))?;
         if one && row != column {
@@ -241,7 +241,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
             return Err(cursor.error(
                 *at,
                 format!(
-                    "the matrix is not symmetric: this entry is {value}, its mirror image {other}"
+                    "the matrix is not symmetric: this entry is {value}, but its mirror image is {other}"
                 ),
             ));
         }

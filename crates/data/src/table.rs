@@ -18,7 +18,7 @@ use crate::{npy, table_csv};
 pub enum Cells {
     /// Numbers, with NaN for missing values.
     Numbers(Vec<f64>),
-    /// Words; `None` if a value is missing. A column holds words if some cell is neither missing nor a number.
+    /// Words, with `None` for missing values. A column has words if some cell is neither missing nor a number.
     Words(Vec<Option<String>>),
 }
 
@@ -59,7 +59,7 @@ pub struct Column {
     pub cells: Cells,
     /// For words read from a file: the location of the first cell that is not a number.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// For a column read from a file with an empty cell: the message if none may be missing.
+    /// For a column from a file with an empty cell: the message if none may be missing.
     pub(crate) first_gap: Option<DataError>,
 }
 
@@ -99,7 +99,7 @@ impl Column {
         };
         let (row, word) = first.unwrap_or((0, ""));
         DataError::invalid(format!(
-            "the column `{}` holds words, expected numbers (row {}: `{word}`)",
+            "the column `{}` has words, but Jensen expects numbers (row {}: `{word}`)",
             self.name,
             row + 1,
         ))
@@ -150,7 +150,7 @@ impl Column {
                 .map(|at| Some(*at))
                 .ok_or_else(|| {
                     DataError::invalid(format!(
-                        "the column `{}` holds `{text}` in row {}, which is none of {}",
+                        "the column `{}` has `{text}` in row {}, but must have one of {}",
                         self.name,
                         row + 1,
                         levels
@@ -206,7 +206,7 @@ impl Table {
         for (at, column) in columns.iter().enumerate() {
             if column.cells.len() != rows {
                 return Err(DataError::invalid(format!(
-                    "{source}: the column `{}` has {} rows where `{}` has {rows}",
+                    "{source}: the column `{}` has {} rows, but `{}` has {rows}",
                     column.name,
                     column.cells.len(),
                     columns[0].name
@@ -313,7 +313,7 @@ impl Table {
     /// A column by name, or by its number from 1 if no column has that name.
     ///
     /// # Errors
-    /// Fails if there is no such column. The message names a similar column.
+    /// Fails if the column does not exist. The message names a similar column.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
         if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
@@ -347,7 +347,7 @@ impl Table {
     /// The numbers of a column by name, with NaN for missing values.
     ///
     /// # Errors
-    /// Fails if there is no such column or it holds words.
+    /// Fails if the column does not exist or has words.
     pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
         self.column(name)?.numbers()
     }
@@ -380,13 +380,14 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     }
     let plain = held(flate2::read::MultiGzDecoder::new(bytes.as_slice()), most).map_err(|e| {
         DataError::invalid(format!(
-            "`{}` is not a gzip file that can be read to its end: {e}",
+            "`{}` is not a complete gzip file: {e}",
             path.display()
         ))
     })?;
     plain.ok_or_else(|| {
         DataError::invalid(format!(
-            "`{}` has more than {} of data, the limit on memory: raise the limit, or decompress the file first (`gunzip`)",
+            "`{}` has more than {} of data, the memory limit: raise the limit, or decompress the file first \
+             (`gunzip`)",
             path.display(),
             bytes_in_words(most)
         ))

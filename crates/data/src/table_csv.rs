@@ -16,11 +16,11 @@ use crate::table::{Cells, Column, Table};
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
 /// The message about a cell without a value in a column that needs one in every row.
-const NO_VALUE: &str = "a value in every row, and there is none here: leave such rows out, or give the missing values \
-                        parameters of their own";
+const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
+                        values parameters of their own";
 
-/// Largest number of stored locations in the file, each found by reading the text before it; for further columns,
-/// messages name no line.
+/// Largest number of stored locations in the file, each of which needs a scan of the text before it. For further
+/// columns, messages name no line.
 const REPORTED: usize = 100;
 
 /// Whether the first row names the columns.
@@ -29,7 +29,7 @@ pub enum Header {
     /// The first row is a header if none of its cells is a number or missing.
     #[default]
     Auto,
-    /// It does.
+    /// The first row is a header.
     Yes,
     /// There is no header. Columns are called `V1`, `V2`, ….
     No,
@@ -60,7 +60,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     let text = Text::new(text, label);
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    // The locations of the first cell of a column that is no number, and of the first one without a value.
+    // The locations of the first cell of a column that is not a number, and of the first empty one.
     let mut words: Vec<Option<usize>> = Vec::new();
     let mut gaps: Vec<Option<usize>> = Vec::new();
     let mut width = 0;
@@ -88,7 +88,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
             return Err(text.error(
                 last,
                 format!(
-                    "this row has {} where the first one has {width}",
+                    "this row has {}, but the first one has {width}",
                     cells(row.len())
                 ),
             ));
@@ -135,9 +135,11 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
                 }
             };
             Column {
-                first_word: word.and_then(|at| match location(at, "numbers, and this is none") {
-                    DataError::Parse(location) => Some(location),
-                    _ => None,
+                first_word: word.and_then(|at| {
+                    match location(at, "numbers, but this is not a number") {
+                        DataError::Parse(location) => Some(location),
+                        _ => None,
+                    }
                 }),
                 first_gap: gap.map(|at| location(at, NO_VALUE)),
                 cells: match word {
@@ -151,7 +153,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     Table::new(label, columns)
 }
 
-/// The cells of the columns that hold a word, in a second pass: few tables have any.
+/// The cells of the columns with words, in a second pass, because few tables have any.
 fn words_of(
     text: &Text<'_>,
     titled: bool,
@@ -190,7 +192,7 @@ fn cells(n: usize) -> String {
     }
 }
 
-/// A cell and the byte at which it begins.
+/// A cell and its offset in bytes.
 struct Cell<'a> {
     text: Cow<'a, str>,
     at: usize,
@@ -272,7 +274,7 @@ impl<'a> Text<'a> {
             let row: Vec<Cell<'_>> = line
                 .split_ascii_whitespace()
                 .map(|word| Cell {
-                    // Words are parts of the line, so their addresses tell where they stand.
+                    // Words are slices of the line, so their addresses give their positions.
                     at: start + (word.as_ptr() as usize - line.as_ptr() as usize),
                     text: unquoted(word).into(),
                 })

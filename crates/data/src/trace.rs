@@ -30,7 +30,7 @@ impl TraceWriter {
         })
     }
 
-    /// Continues a trace after its first `lines` lines and cuts off the rest. Fails if the file holds fewer complete
+    /// Continues a trace after its first `lines` lines and removes the rest. Fails if the file has fewer complete
     /// lines, because then it does not belong to the checkpoint.
     pub fn resume(path: &Path, lines: u64) -> Result<Self, DataError> {
         let io = |action| move |e: std::io::Error| DataError::io(action, path, &e);
@@ -55,8 +55,8 @@ impl TraceWriter {
             };
             if !complete {
                 return Err(DataError::invalid(format!(
-                    "the trace `{}` has {line} complete lines where the checkpoint expects {lines}; \
-                     it does not belong to this run",
+                    "the trace `{}` has {line} complete lines, but the checkpoint expects {lines}; it does not \
+                     belong to this run",
                     path.display()
                 )));
             }
@@ -94,7 +94,7 @@ impl TraceWriter {
         self.file
             .flush()
             .and_then(|()| match self.file.get_ref().sync_data() {
-                // Pipes and devices cannot be synchronised; what they took is written.
+                // Pipes and devices cannot be synchronised, and their data are treated as written.
                 Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => Ok(()),
                 other => other,
             })

@@ -50,7 +50,7 @@ impl std::fmt::Debug for ErasedDensity<'_> {
     }
 }
 
-/// Scratch memory of an [`ErasedDensity`], which keeps the density that evaluates in it.
+/// Scratch memory of an [`ErasedDensity`], together with the density that uses it.
 pub struct DensityWorkspace<'a>(Box<dyn Evaluate + 'a>);
 
 impl std::fmt::Debug for DensityWorkspace<'_> {
@@ -94,7 +94,7 @@ impl<D: TwiceDifferentiable> Erased for D {
     }
 }
 
-/// A density with a workspace of its own.
+/// A density with its own workspace.
 struct Evaluator<'a, D: TwiceDifferentiable> {
     density: &'a D,
     workspace: D::Workspace,

@@ -45,14 +45,14 @@ pub enum Scale {
     /// The value, up to a shift and a factor, or a number with no single reported value.
     #[default]
     Identity,
-    /// Its logarithm, or that of its distance from a bound.
+    /// Its logarithm, or the logarithm of its distance from a bound.
     Log,
     /// The logit of its position between two bounds.
     Logit,
 }
 
-/// Standard deviations of logarithms can be so large that values overflow; differences beyond this number of nats are
-/// treated as equal.
+/// Differences in nats beyond which values are treated as equal, because standard deviations of logarithms can be so
+/// large that values overflow.
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {

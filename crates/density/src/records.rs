@@ -151,14 +151,14 @@ pub trait RecordDensity: Sync {
     }
 
     /// Replaces `coordinates` by those on which the likelihood of `batch` depends, in ascending order without
-    /// repetition, if these are few; `false`, the default, if they are many or unknown. A model returns the same kind
-    /// of answer for every batch.
+    /// repetition, if these are few; `false`, the default, if they are many or unknown. A model gives the same kind of
+    /// answer for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
     }
 
-    /// The view as a linear predictor, where the likelihood is one.
+    /// The view as a linear predictor, if the likelihood is one.
     fn linear(&self) -> Option<&dyn LinearPredictor> {
         None
     }

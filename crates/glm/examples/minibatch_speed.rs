@@ -1,4 +1,4 @@
-//! Seconds an iteration of minibatch estimators on models of the size of real ones, with made-up data.
+//! Seconds per iteration of minibatch estimators on models of realistic sizes, with made-up data.
 //!
 //! `cargo run --release -p jensen-glm --example minibatch_speed [tennis|mnist|movielens|ppca] [iterations]`
 
@@ -17,7 +17,7 @@ fn stream() -> Stream {
     Stream::new(1, Purpose::new("minibatch speed"), 0, 0)
 }
 
-/// Matches among players, few of whom play most.
+/// Matches among players, most of whom play rarely.
 fn tennis() -> Glm<StandardNormal> {
     let (records, players) = (169_405, 5_524);
     let mut s = stream();
@@ -100,7 +100,7 @@ fn time<D: RecordDensity>(name: &str, density: &D, iterations: u64) {
         let mut fit = Minibatch::new(density, family, 1, settings, start).expect("settings");
         let mut state = fit.init().expect("a start");
         let epoch = fit.batches().per_epoch() as u64;
-        // The table is filled first; a whole epoch with it is timed where iterations allow.
+        // The run fills the table first; if the iterations allow, the measurement includes a whole epoch with it.
         let warm = if estimator.remembers() { epoch } else { 5 };
         for t in 1..=warm {
             drop(fit.step(&mut state, t));

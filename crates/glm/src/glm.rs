@@ -57,7 +57,7 @@ impl<P: Prior> Glm<P> {
         &self.link
     }
 
-    /// The batch's dense rows in `scratch`, gathered if they are not there.
+    /// The batch's dense rows in `scratch`, gathered if they are missing.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if let Features::Dense(dense) = &self.features
             && scratch.batch != batch

@@ -134,7 +134,7 @@ impl Link {
                 }
                 curvature.iter_mut().for_each(|c| *c = -*c);
             }
-            // Nobody asks: a Glm of several predictors offers no expectations.
+            // Never called, because a `Glm` of several predictors offers no expectations.
             Self::CategoricalLogit { .. } => {
                 gradient.fill(f64::NAN);
                 curvature.fill(f64::NAN);

@@ -9,8 +9,8 @@ use crate::{Dense, Prior, StandardNormal};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns, with `W` (P × K, row after row in z)
-/// standard normal a priori and a known noise variance s (Tipping and Bishop 1999).
+/// `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns, with `W` (P × K, row by row in z) standard normal a priori
+/// and a known noise variance s (Tipping and Bishop 1999).
 ///
 /// With `M = s I + WᵀW`, `a = M⁻¹ Wᵀ x` and A the batch's rows a,
 ///

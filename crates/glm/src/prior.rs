@@ -41,8 +41,8 @@ pub struct StandardNormal(
     pub usize,
 );
 
-/// Strands in which squares are added, row by row in turn: the sum of a lane depends on its own
-/// numbers alone, and a single lane fills vectors.
+/// Number of strands in which squares are added, row by row in turn. The sum of a lane depends only on its own numbers,
+/// and a single lane fills vectors.
 const STRANDS: usize = 8;
 
 jensen_math::simd_fn! {

@@ -34,7 +34,7 @@ trait SparseRow: Copy {
     /// Column and value of an entry.
     fn entry(self, i: usize) -> (usize, f64);
 
-    /// Brings the entries into the cache.
+    /// Prefetches the entries into the cache.
     fn prefetch(self);
 
     fn each(self, mut f: impl FnMut(usize, f64)) {
@@ -143,7 +143,7 @@ impl Sparse {
             for &(c, v) in row.as_ref() {
                 if c as usize >= columns {
                     return Err(ShapeError(format!(
-                        "row {n} names column {c} of {columns} columns (counted from 0)"
+                        "row {n} refers to column {c} of {columns} columns (counted from 0)"
                     )));
                 }
                 match column[first..].iter().position(|&other| other == c) {
@@ -171,7 +171,7 @@ impl Sparse {
         whole_rows(data.len(), columns)?;
         if columns > usize::from(u16::MAX) + 1 {
             return Err(ShapeError(format!(
-                "{columns} columns are more than the 65536 that sparse rows of bytes may have"
+                "{columns} columns are more than the 65536 that sparse rows of bytes can have"
             )));
         }
         let kept = data.iter().filter(|&&b| b != 0).count();
@@ -220,8 +220,8 @@ impl Sparse {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
 
-    /// Whether a batch leaves most columns out, so that it is worth knowing which. Rows of bytes are images, which
-    /// together fill their frame.
+    /// Whether a batch uses so few columns that it is worth computing which. Rows of bytes are images, which together
+    /// fill their frame.
     pub(super) fn leaves_out(&self) -> bool {
         matches!(self.entries, Entries::Floats { .. })
     }
@@ -231,7 +231,7 @@ impl Sparse {
         assert!(w.len() >= self.columns * width, "a row of W a column");
         let simd = Simd::detect();
         for (b, (out, &n)) in out.chunks_exact_mut(width).zip(batch).enumerate() {
-            // The rows of a random batch lie far apart.
+            // The rows of a random batch are far apart.
             if let Some(&n) = batch.get(b + AHEAD) {
                 with_row!(self, n, row => row.prefetch());
             }
@@ -332,8 +332,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// The offsets of a block's vectors. The last vector of a row ends with it, and may overlap the one before it, which is
-/// of the same block.
+/// The offsets of a block's vectors. The last vector of a row ends with it, and may overlap the vector before it, which
+/// belongs to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];
@@ -343,7 +343,7 @@ fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     starts
 }
 
-/// A block of [`combine`]. Even and odd entries are added apart, which hides the latency of additions.
+/// A block of [`combine`]. Even and odd entries are added separately, which hides the latency of additions.
 ///
 /// # Safety
 /// W has a row of `out.len() ≥ 8` numbers for every column of the row.
@@ -359,14 +359,14 @@ unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     let (mut even, mut odd) = ([V::splat(0.0); C], [V::splat(0.0); C]);
     let pairs = row.len() / 2;
     for i in 0..pairs {
-        // SAFETY: `starts` are at most `width − 8`, and `combine` requires of W a row of `width` for every column.
+        // SAFETY: `starts` are at most `width − 8`, and `combine` requires W to have a row of `width` for every column.
         unsafe {
             add_scaled(row.entry(2 * i), w, width, starts, &mut even);
             add_scaled(row.entry(2 * i + 1), w, width, starts, &mut odd);
         }
     }
     if row.len() > 2 * pairs {
-        // SAFETY: `starts` are at most `width − 8`, and `combine` requires of W a row of `width` for every column.
+        // SAFETY: `starts` are at most `width − 8`, and `combine` requires W to have a row of `width` for every column.
         unsafe { add_scaled(row.entry(2 * pairs), w, width, starts, &mut even) };
     }
     for ((even, odd), start) in even.into_iter().zip(odd).zip(starts) {
@@ -420,7 +420,7 @@ unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
     for i in 0..row.len() {
         let (column, value) = row.entry(i);
         let value = V::splat(value);
-        // SAFETY: `distribute` requires of `out` a row of `width` numbers for every column.
+        // SAFETY: `distribute` requires `out` to have a row of `width` numbers for every column.
         let target = unsafe { out.as_mut_ptr().add(column * width) };
         for ((sum, rate), start) in sums.iter_mut().zip(rates).zip(starts) {
             // SAFETY: `start + 8 ≤ width`.
@@ -437,7 +437,7 @@ unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
 mod tests {
     use super::*;
 
-    /// Bytes, a third of them not zero, in two forms; no width that vectors do not divide is like another.
+    /// Bytes, a third of them non-zero, in two forms, with widths that vectors divide and do not divide.
     #[test]
     fn products_are_sums_over_entries() {
         let (rows, columns) = (7, 23);

@@ -1,4 +1,4 @@
-//! Eight schools (Rubin 1981), not centred: the log density and its gradient at a few draws.
+//! Eight schools (Rubin 1981), non-centred: the log density and its gradient at a few draws.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{Builder, Execution, ExprError};

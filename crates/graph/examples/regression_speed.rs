@@ -6,7 +6,7 @@ use jensen_math::simd::Simd;
 
 const PREDICTORS: usize = 8;
 const LANES: usize = 64;
-/// Evaluations between looks at the clock, which is coarse.
+/// Evaluations between readings of the clock, which is coarse.
 const REPEATS: usize = 8;
 
 /// A number in [0, 1) for each place.

@@ -46,13 +46,13 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
-    /// Held by the thread that makes the programs of second derivatives.
+    /// Locked by the thread that builds the programs of second derivatives.
     making: Mutex<()>,
     pattern: OnceLock<Option<Arc<Pattern>>>,
     ending: Ending,
     /// The largest number of records in a batch.
     capacity: usize,
-    /// The bound records; the first `capacity` of them when `None`.
+    /// The bound records, or the first `capacity` of them if `None`.
     batch: Option<Vec<u32>>,
 }
 
@@ -108,9 +108,9 @@ pub(crate) struct Columns {
     rows: usize,
 }
 
-// SAFETY: every thread writes the lanes of its own blocks only.
+// SAFETY: every thread writes only the lanes of its own blocks.
 unsafe impl Send for Columns {}
-// SAFETY: every thread writes the lanes of its own blocks only.
+// SAFETY: every thread writes only the lanes of its own blocks.
 unsafe impl Sync for Columns {}
 
 impl Columns {
@@ -127,8 +127,8 @@ impl Columns {
     /// No two threads may write the same lanes.
     pub(crate) unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
-        // SAFETY: `new` saw that the matrix has `rows` rows of `total` lanes; rows are those of the program's output, and
-        // `for_blocks` cuts `total` into blocks, so that all lanes are inside.
+        // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, where rows are those of the program's
+        // output, and `for_blocks` divides `total` into blocks, so all lanes are inside.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 lanes.as_ptr(),
@@ -147,8 +147,8 @@ impl Columns {
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
-            // SAFETY: `new` saw that the matrix has `rows` rows of `total` lanes; rows are those of the program's output,
-            // and `for_blocks` cuts `total` into blocks, so that all lanes are inside.
+            // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, where rows are those of the
+            // program's output, and `for_blocks` divides `total` into blocks, so all lanes are inside.
             unsafe { *self.data.add(row * self.total + first + i) += value };
         }
     }
@@ -175,7 +175,7 @@ impl GraphDensity {
         }
     }
 
-    /// [`new`](Self::new), which ends once `asked` gives a reason. Construction calls it before each step, and
+    /// [`new`](Self::new), which ends once `asked` returns a reason. Construction calls it before each step, and
     /// occasionally within differentiation.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl GraphDensity {
     /// density of these records. The plan stays the same. Earlier linearisations become invalid.
     ///
     /// # Panics
-    /// Panics if the batch has more records than were planned for, or names one that is not there.
+    /// Panics if the batch has more records than planned, or refers to one that does not exist.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);
@@ -356,8 +356,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block) or, without
-    /// pieces, computes everything.
+    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block), or by the
+    /// program that computes everything if there are no pieces.
     fn product(
         &self,
         program: &Program,
@@ -396,11 +396,10 @@ impl GraphDensity {
     }
 }
 
-/// Numbers that a thread must have to compute before another one is woken: for less, waking one costs more
-/// than it saves.
+/// Smallest number of values for a thread before another one is woken. For less, the wake-up costs more than it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Lanes of a block: with solvers, at most enough to give every thread one.
+/// Lanes of a block. With solvers, at most enough to give every thread one block.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -443,7 +442,7 @@ pub(crate) fn for_blocks(
         (0..blocks).for_each(|k| run(k, &mut states[0]));
         return;
     }
-    // Which thread takes which block is left to chance; what a block computes is not.
+    // The assignment of blocks to threads is random, but the result of a block is not.
     let next = AtomicUsize::new(0);
     rayon::scope(|scope| {
         for state in &mut states[..threads] {
@@ -678,7 +677,11 @@ impl TwiceDifferentiable for GraphDensity {
     }
 
     fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(v.lanes(), ws.lanes, "linearised at as many draws");
+        assert_eq!(
+            v.lanes(),
+            ws.lanes,
+            "linearised at the same number of draws"
+        );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);
         };

@@ -32,7 +32,7 @@ impl Graph {
         }
     }
 
-    /// [`gradient`](Self::gradient), which ends once `asked` gives a reason.
+    /// [`gradient`](Self::gradient), which ends once `asked` returns a reason.
     pub(crate) fn gradient_unless(
         &mut self,
         output: NodeId,
@@ -153,7 +153,8 @@ impl Graph {
                         continue;
                     }
                     let product = if op == crate::ops::ElemOp::Select {
-                        // Not a product with 0 or 1: the branch not taken may have an infinite slope.
+                        // A selection instead of a product with 0 or 1, because the untaken branch may have an infinite
+                        // slope.
                         let zero = self.constant(0.0);
                         match which {
                             0 => continue,

@@ -1,9 +1,9 @@
 //! Log densities written as Rust expressions.
 //!
-//! A [`Builder`] holds the graph; an [`Expr`] is a handle to one of its values, a scalar or a vector,
-//! with the arithmetic operators and the elementary functions. Scalars broadcast against vectors.
-//! Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and
-//! add the log-Jacobian of the transform to the density.
+//! A [`Builder`] owns the graph. An [`Expr`] is a handle to one of its values, a scalar or a vector, with the
+//! arithmetic operators and the elementary functions. Scalars broadcast against vectors. Constraint helpers
+//! ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add the log-Jacobian of the transform
+//! to the density.
 //!
 //! Errors (mismatched lengths, an index out of range) do not panic immediately. The builder keeps the first one with
 //! its location in the source, and [`Builder::try_density`] returns it.
@@ -352,8 +352,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Sets the site of new nodes to the caller's location in its source, so that the copies of an expression in a loop
-    /// are recognised.
+    /// Sets the site of new nodes to the caller's location in its source, so that copies of an expression in a loop are
+    /// recognised.
     #[track_caller]
     fn emit(
         &self,

@@ -366,8 +366,8 @@ impl Graph {
         }
     }
 
-    /// Adds a node, or finds the same node made before (common subexpressions are never made twice).
-    /// Constructors with shape checks and simplification are in [`crate::build`].
+    /// Adds a node, or returns an existing equal node (common subexpressions exist only once). Constructors with shape
+    /// checks and simplification are in [`crate::build`].
     pub(crate) fn push(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         let key = node_key(op, args, shape);
         if let Some(found) = self.node_lookup.get(&key) {
@@ -424,7 +424,7 @@ impl Graph {
         self.intern(data, |data| data.into())
     }
 
-    /// The same for a table that another graph has too: its numbers stay where they are.
+    /// The same for a table that another graph shares, without a copy of its numbers.
     pub(crate) fn intern_shared(&mut self, data: &Arc<[f64]>) -> ConstId {
         self.intern(data, |_| data.clone())
     }
@@ -532,7 +532,7 @@ impl Graph {
         self.indices.push(data);
     }
 
-    /// An empty graph with the same inputs and record columns, for a pass to rebuild into.
+    /// An empty graph with the same inputs and record columns, into which a pass rebuilds.
     pub(crate) fn like(&self) -> Self {
         Self {
             inputs: self.inputs.clone(),

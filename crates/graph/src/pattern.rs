@@ -12,8 +12,8 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken
-/// to have a derivative. It is not a limit on time, as families depend on it.
+/// Largest number of set members that are visited while sets are joined, which takes some tenths of a second. Beyond it
+/// most pairs are assumed to have a derivative. It is not a limit on time, as families depend on it.
 const MOST: usize = 1 << 24;
 
 /// An interned set; 0 is the empty one.
@@ -88,7 +88,8 @@ fn dependence(
             index.iter().map(|&i| args[0][i as usize]).collect()
         }
         Op::Scatter(maps) => {
-            // Sets that meet at one element are joined at once: one after the other costs the square of its number.
+            // Sets that meet at one element are joined at once, because joining them one after the other costs the
+            // square of their number.
             let mut met = vec![Vec::new(); len];
             for (arg, map) in args.iter().zip(maps) {
                 match map {
@@ -123,12 +124,12 @@ fn dependence(
             out
         }
         Op::MatMul(dims) => product(graph, id, dims, args, sets),
-        // Everything from everything: sums, factorisations, and what owns a graph of its own.
+        // Every element depends on every other: sums, factorisations, and operations that own a graph.
         _ => vec![sets.all(args.iter().copied()); len],
     }
 }
 
-/// The sets of a matrix product; zeros of a constant factor count.
+/// The sets of a matrix product. Zeros of a constant factor are exploited.
 fn product(
     graph: &Graph,
     id: NodeId,
@@ -155,7 +156,7 @@ fn product(
         .map(|which| graph.constant_value(graph.args(id)[which]))
         .collect();
     let present = |which: usize, at: usize| constants[which].is_none_or(|table| table[at] != 0.0);
-    // A dense constant takes all of a row or column of the other factor.
+    // With a dense constant, every element depends on all of a row or column of the other factor.
     let whole = |table: Option<&[f64]>| table.is_some_and(|table| table.iter().all(|&x| x != 0.0));
     let mut out = vec![0; m * n];
     if whole(constants[0]) {
@@ -174,7 +175,7 @@ fn product(
         return out;
     }
     if constants.iter().all(Option::is_none) {
-        // All of a row meets all of a column.
+        // All of a row interacts with all of a column.
         let mut line = |which: usize, positions: &mut dyn Iterator<Item = usize>| {
             let met: Vec<SetId> = positions.map(|at| args[which][at]).collect();
             sets.all([&met[..]].into_iter())
@@ -226,7 +227,7 @@ struct Sets {
     members: Vec<Arc<[u32]>>,
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
-    /// Members that were looked at.
+    /// Number of visited members.
     joined: usize,
     /// Scratch: which coordinates a union has.
     marked: Vec<bool>,
@@ -412,7 +413,8 @@ mod tests {
 
     #[test]
     fn a_product_meets_rows_and_columns() {
-        // The entries of (z₀ z₂; z₁ z₃) squared are z₀² + z₂z₁, z₁z₀ + z₃z₁, z₀z₂ + z₂z₃ and z₁z₂ + z₃²; all count, read or not.
+        // The entries of (z₀ z₂; z₁ z₃) squared are z₀² + z₂z₁, z₁z₀ + z₃z₁, z₀z₂ + z₂z₃ and z₁z₂ + z₃². All of them
+        // count, whether read or not.
         let found = neighbours(4, |g, z| {
             let dims = MatMul {
                 m: 2,

@@ -141,7 +141,7 @@ fn node_value(
             }
             out
         }
-        // One lane: its sum is itself.
+        // With one lane, its sum is the lane itself.
         Op::LaneSum => args[0].to_vec(),
         Op::Solver(id, pass) => solved(graph.solver(id), pass, &args, len),
         op => structural::value(graph, op, &args, len),

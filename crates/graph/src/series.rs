@@ -13,7 +13,7 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// Fewest elements that follow others: less is not a series.
+/// Smallest number of dependent elements of a series.
 const FEWEST: usize = 8;
 
 /// An element of a series.
@@ -160,18 +160,18 @@ struct Affine {
     scale: NodeId,
 }
 
-/// The way to the elements, argument by argument.
+/// The path to the elements, argument by argument.
 struct Search {
     graph: Graph,
     /// Coordinates about 0 with scale 1.
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
-    /// Nodes that are known to be elements: their users do not look beyond.
+    /// Nodes that are known to be elements. Their users search no further.
     elements: BTreeSet<NodeId>,
 }
 
 impl Search {
-    /// The first node of each shock that is affine in it and more than a step on the way to the next such node.
+    /// For each shock, the first node that is affine in it and more than one step before the next such node.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -313,7 +313,7 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let of = |link: &Link| {
         let (mut waiting, mut seen) = (vec![link.location, link.scale], BTreeSet::new());
         let mut found = Vec::new();
-        // What a location is made of is a few nodes up to the elements before; one of many is no recursion.
+        // A location consists of a few nodes above earlier elements. A larger one is not a recursion.
         while let Some(id) = waiting.pop().filter(|_| seen.len() < 64) {
             if elements.contains(&id) {
                 found.push(id);
@@ -405,7 +405,7 @@ mod tests {
         }
         let again = ways.forward(&x);
         assert!(z.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-12));
-        // dx/dz has s on its diagonal and nothing above.
+        // dx/dz has s on its diagonal and zeros above.
         let (at_z, at_x) = (
             evaluate(&graph, &[&z], None)[0][0],
             evaluate(&ways.density, &[&x], None)[0][0],
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn what_is_no_recursion_is_left_alone() {
-        // Eight effects about one mean, one after another.
+        // Eight effects around one mean, one after another.
         let mut g = Graph::new();
         let z = g.input(10);
         let (mu, s) = (g.element(z, 0), g.element(z, 1));

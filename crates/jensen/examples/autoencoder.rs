@@ -1,4 +1,5 @@
-//! An auto-encoder of small digits: train, look at the bound of unseen digits, encode, draw new ones, and keep the weights.
+//! An auto-encoder of small digits: train it, print the bound of unseen digits, encode, draw new ones, and keep the
+//! weights.
 //!
 //! `cargo run --release -p jensen --example autoencoder`
 
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         simd,
     )?;
 
-    // The loop that every method shares: budget, clock, what watches, and where checkpoints go.
+    // The loop common to all methods: budget, clock, observers, and checkpoints.
     let mut trace: Vec<Record> = Vec::new();
     let mut control = Control::new(Budget::iterations(100), &|| 0.0, &mut trace);
     let identity = Identity {

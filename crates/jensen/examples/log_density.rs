@@ -1,5 +1,5 @@
-//! A log density written by hand: logistic regression with a normal prior, with its gradient and
-//! Hessian-vector product, through the same `fit` as a Stan program.
+//! A handwritten log density: logistic regression with a normal prior, with its gradient and Hessian-vector product,
+//! through the same `fit` as a Stan program.
 //!
 //! `cargo run -p jensen --example log_density`
 
@@ -14,7 +14,7 @@ struct Logistic {
 
 const PRIOR_SD: f64 = 2.5;
 
-/// Draws that products are taken at: for each, the curvature weight of every record.
+/// Draws at which products are evaluated: for each, the curvature weight of every record.
 #[derive(Default)]
 struct Workspace {
     weights: Vec<f64>,
@@ -80,7 +80,11 @@ impl TwiceDifferentiable for Logistic {
     }
 
     fn apply(&self, ws: &mut Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(ws.lanes, v.lanes(), "linearised at as many draws");
+        assert_eq!(
+            ws.lanes,
+            v.lanes(),
+            "linearised at the same number of draws"
+        );
         for (l, weights) in ws.weights.chunks(self.x.len()).enumerate() {
             let v = [v.row(0)[l], v.row(1)[l]];
             let mut product = v.map(|v| -v / (PRIOR_SD * PRIOR_SD));

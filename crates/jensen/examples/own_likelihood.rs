@@ -12,8 +12,8 @@ use jensen::latent::{
 use jensen::math::rng::{Purpose, Stream};
 use jensen::run::{Budget, Control, Identity, Silent};
 
-/// A time of a Weibull law of shape k and scale e^η, observed or censored from the right:
-/// −log p(t | η) = δ k η + (t / e^η)^k + δ (−log k − (k − 1) log t).
+/// A time with a Weibull distribution of shape k and scale e^η, observed or censored from the right: −log p(t | η) = δ
+/// k η + (t / e^η)^k + δ (−log k − (k − 1) log t).
 #[derive(Debug)]
 struct Survival {
     shape: f64,

@@ -1,4 +1,4 @@
-//! A Stan program with its data in Rust: fit, look at the verdict, use the posterior.
+//! A Stan program with its data in Rust: fit it, print the verdict, and use the posterior.
 //!
 //! `cargo run -p jensen --example stan_program`
 

@@ -16,7 +16,7 @@ pub struct VariableDraws<'a> {
 }
 
 impl<'a> VariableDraws<'a> {
-    /// Sizes of the variable; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    /// Sizes of the variable, or empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
     pub fn shape(&self) -> &'a [usize] {
         self.shape
     }

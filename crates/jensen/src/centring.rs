@@ -1,14 +1,14 @@
-//! Automatic centring: Jensen chooses the parameterisation of each group in a hierarchical program by how much the data
-//! say about each element.
+//! Automatic centring: Jensen chooses the parameterisation of each group in a hierarchical program from the information
+//! of the data about each element.
 //!
 //! A mean field fitted to the original program estimates the conditional precision of every coordinate. If an element
-//! of a group scatters with a scale σ, the share 1/σ² of that precision comes from the prior and the rest from the
-//! data. The power of [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the
-//! element independent of its group's location and scale. For an element that the program non-centres, the power is the
-//! prior's share. Correlated vectors, such as Gaussian processes, are whitened first and then reparameterised by the
-//! information of the data ([`jensen_graph::Site`]) at that mean field. If a program builds a long series from shocks,
-//! the elements of the series become the coordinates ([`jensen_graph::Series`]), provided that a sparse family can then
-//! start. The choice changes neither the posterior nor names and draws.
+//! of a group has a prior standard deviation σ, the share 1/σ² of its posterior precision comes from the prior and the
+//! rest from the data. The power of [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case
+//! makes the element independent of its group's location and scale. For an element that the program non-centres, the
+//! power is the prior's share. Correlated vectors, such as Gaussian processes, are whitened first and then
+//! reparameterised by the information of the data ([`jensen_graph::Site`]) at that mean field. If a program builds a
+//! long series from shocks, the elements of the series become the coordinates ([`jensen_graph::Series`]), provided that
+//! a sparse family can then start. The choice changes neither the posterior nor names and draws.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -32,19 +32,19 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// Steps of the mean field that is looked at, after starts that are converged on a few draws, and its tolerance in
-/// units of the usual one. The powers are needed to a twentieth, and spreads of that accuracy take a tenth of the time
-/// of an optimum.
+/// Number of steps of the mean-field fit, after starts that have converged on a few draws, and its tolerance in units
+/// of the default. The powers need an accuracy of a twentieth, and spreads of that accuracy take a tenth of the time of
+/// an optimum.
 const STEPS: u64 = 4;
 const LOOSE: f64 = 10.0;
 
 /// First fits.
 const PASSES: usize = 2;
 
-/// Number of draws to judge that fit, which needs no more.
+/// Number of draws to judge that fit. It needs no more.
 const JUDGED: usize = 128;
 
-/// How far a power must be from the program's own for anything to be gained.
+/// Smallest difference of a power from the program's own that is worth a change.
 const GAIN: f64 = 0.05;
 
 /// The reparameterisation of coordinates.
@@ -55,7 +55,7 @@ pub struct Centring {
     /// Coordinates of correlated vectors, with the weights and pulls of the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
-    /// Whether the elements of series are taken instead of the shocks that the program makes them of.
+    /// Whether the fit uses the elements of series as parameters instead of the program's shocks.
     series: bool,
 }
 
@@ -65,7 +65,7 @@ impl Centring {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
 
-    /// Whether it is one of series.
+    /// Whether it concerns a series.
     pub(crate) fn is_of_series(&self) -> bool {
         self.series
     }
@@ -111,7 +111,7 @@ impl Centring {
         }
     }
 
-    /// Its powers; `placed` are the groups at its mean.
+    /// Its powers. `placed` are the groups at its mean.
     fn next_powers(&self, placed: &BTreeMap<u32, Placed>, sd: &[f64]) -> Vec<(u32, f64, f64)> {
         let present: BTreeMap<u32, Power> = self
             .powers()
@@ -139,7 +139,7 @@ impl Centring {
     /// The remark about it.
     fn remark(&self) -> String {
         if self.series {
-            return "centring: the fit uses the elements of series instead of the program's shocks"
+            return "centring: the fit uses the elements of series as parameters instead of the program's shocks"
                 .to_owned();
         }
         let lambdas = || self.powers.iter().map(|(_, lambda, _)| *lambda);
@@ -205,7 +205,7 @@ impl Model {
         Some(chosen)
     }
 
-    /// Whether a centring can be one of this program.
+    /// Whether a centring matches this program.
     pub(crate) fn has_site_for(&self, centring: &Centring) -> bool {
         let dim = self.graph_density().dim();
         let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
@@ -264,7 +264,7 @@ impl Model {
         };
         let Some(ways) = ways else {
             return Err(Error::Input(
-                "the stored centring is of another program".to_owned(),
+                "the stored centring belongs to another program".to_owned(),
             ));
         };
         Ok(CentredModel {
@@ -281,7 +281,7 @@ impl Model {
 enum Pilot {
     /// The mean on the program's coordinates, and the standard deviations on the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
-    /// It cannot be had.
+    /// The fit found no mean.
     Nothing,
     /// The user interrupted the fit, or its time is up. Its state is not reproducible.
     Stopped,
@@ -369,7 +369,7 @@ impl CentredModel<'_> {
         }
     }
 
-    /// A start given on the program's coordinates, mapped to these.
+    /// A start in the program's coordinates, mapped to the recentred ones.
     pub fn init(&self, init: &Init) -> Init {
         match init {
             Init::Point(point) if point.len() == self.density.dim() => {

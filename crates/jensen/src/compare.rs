@@ -39,7 +39,8 @@ impl LeaveOneOut {
     /// independent draws.
     ///
     /// # Errors
-    /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞; the message counts from 1.
+    /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞. The message counts observations
+    /// from 1.
     pub fn of(
         log_likelihood: &[Vec<f64>],
         log_weights: &[f64],
@@ -116,12 +117,12 @@ pub struct Candidate {
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits in these folders, best elpd first; fits without one come last.
+/// Compares the fits in these folders, best elpd first. Fits without an elpd come last.
 ///
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
 /// # Errors
-/// A folder holds no finished fit, its draws cannot be read, or the numbers of observations differ.
+/// A folder has no finished fit, its draws cannot be read, or the numbers of observations differ.
 pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
     let candidates: Result<Vec<_>, _> = folders
         .iter()
@@ -135,8 +136,8 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
         && let Some((other, found)) = counts.find(|(_, found)| *found != count)
     {
         return Err(Error::Input(format!(
-            "`{first}` has {count} observations in `{variable}`, `{other}` has {found}: only fits of the same \
-             observations can be compared"
+            "`{first}` has {count} observations in `{variable}`, but `{other}` has {found}: compare only fits \
+             of the same observations"
         )));
     }
     let elpd = |c: &Candidate| c.loo.as_ref().map_or(f64::NEG_INFINITY, |loo| loo.elpd);
@@ -181,7 +182,7 @@ fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
     })
 }
 
-/// The columns of a variable; `None` if there is none of that name.
+/// The columns of a variable. `None` if there is no such variable.
 fn columns(table: &DrawsTable, variable: &str) -> Option<Vec<Vec<f64>>> {
     let mut start = 0;
     for found in table.variables() {

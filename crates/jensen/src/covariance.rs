@@ -13,8 +13,8 @@ pub enum Covariance {
     /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family underestimates;
     /// see [`jensen_blackbox::linear_response`].
     LinearResponse {
-        /// Parameters, whole (`beta`) or one element of an unconstrained vector (`beta[2]`); all when empty, which
-        /// forms a matrix. Other parameters keep their mean-field variances.
+        /// Whole parameters (`beta`) or single elements of an unconstrained vector (`beta[2]`). If empty, all
+        /// parameters, which forms a matrix. Other parameters keep their mean-field variances.
         of: Vec<String>,
     },
 }

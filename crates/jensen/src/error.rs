@@ -81,7 +81,7 @@ impl fmt::Display for Error {
                 advice,
             } => write!(
                 f,
-                "{what} would take {}, the limit is {}; {advice}",
+                "{what} would take {}, but the limit is {}; {advice}",
                 crate::format_bytes(*needed),
                 crate::format_bytes(*limit)
             ),

@@ -1,7 +1,7 @@
 //! Programs over exchangeable records, with separate prior and likelihood, fitted by minibatches.
 //!
-//! [`compile`] takes the name of the data variable that counts the records. Its model is fitted by [`fit`](crate::fit)
-//! as any other: with minibatches or with all records at once.
+//! [`compile`] takes the name of the data variable that counts the records. [`fit`](crate::fit) fits its model like any
+//! other, with minibatches or with all records at once.
 //!
 //! ```
 //! use jensen::blackbox::minibatches::MinibatchSettings;
@@ -82,9 +82,8 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
     method
 }
 
-/// The method with the estimator that suits model and family: `joint-exact` where the draw can be
-/// integrated out, `joint` for other likelihoods of few linear predictors, whose table is small, and
-/// `joint-svrg` for other models.
+/// The method with the estimator that suits model and family: `joint-exact` if the draw can be integrated out, `joint`
+/// for other likelihoods of few linear predictors, whose table is small, and `joint-svrg` for other models.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
@@ -132,8 +131,8 @@ pub fn compile(
     )
 }
 
-/// [`compile`] for records that come in blocks, with the values that belong to no record. `open` gives the records of a
-/// checked program.
+/// [`compile`] for records that come in blocks, with the values that do not belong to records. `open` gives the records
+/// of a checked program.
 ///
 /// # Errors
 /// The errors of [`compile`], a program that uses all records at once, and unreadable data.
@@ -155,7 +154,7 @@ pub fn compile_blocks<S: RecordSource + 'static>(
     Ok(model.with_more_data(&digest))
 }
 
-/// The same with another density of the records; `made` gets the source that `open` gave, and the other data.
+/// The same with another density of the records. `made` receives the source that `open` returned, and the other data.
 fn compile_with<S: RecordSource + 'static, D: Records>(
     source: &str,
     name: &str,
@@ -169,7 +168,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     let data = record_data(&program, count);
     if data.is_empty() {
         return Err(Error::Input(format!(
-            "no data of {name} have the size `{count}`, so it counts no records"
+            "no data of {name} have the size `{count}`, so it cannot count records"
         )));
     }
     let records = open(&data)?;

@@ -18,10 +18,10 @@ use crate::outputs::HistoryPoint;
 use crate::sample::{Reported, Sample, SampleRequest, report, report_weighted};
 use crate::{Error, Footprint, Problem};
 
-/// Iterations that [`fit`] allows; every method stops on its own long before.
+/// Largest number of iterations of [`fit`]. Every method stops long before.
 const MAX_ITERATIONS: u64 = 100_000;
 
-/// Posterior draws unless said otherwise.
+/// Default number of posterior draws.
 pub(crate) const DRAWS: usize = 1000;
 
 /// The settings of a fit. Start from [`Options::default`] and call a method for each setting to change.
@@ -176,19 +176,19 @@ impl Fitted {
         if let Some(name) = &self.moved {
             verdict.against(Reason::new(
                 format!(
-                    "weights move the mean or the standard deviation of {name}, and too few draws have weight to \
-                     correct it"
+                    "the importance weights change the mean or the standard deviation of {name}, but the \
+                     effective sample size is too small to use them"
                 ),
                 "Refine the draws (`--refine auto`), or use another family.",
             ));
         }
-        // The guard behind the others, which know the cause better.
+        // The last check. The checks before it report the cause more precisely.
         if verdict.trusted()
             && let Some(name) = self.beyond_numbers()
         {
             verdict.against(Reason::bare(format!(
-                "the draws of {name} are too large for a mean or standard deviation: the posterior may be improper, or lacks \
-                 these moments. Give it a proper prior."
+                "the draws of {name} are too large to compute a mean or standard deviation: the posterior may \
+                 be improper or have infinite moments. Give {name} a proper prior."
             )));
         }
         verdict
@@ -235,14 +235,14 @@ impl Fitted {
 
 /// Fits a problem without a limit on time, progress or checkpoints.
 ///
-/// A fit that is not trusted is returned as well: check [`Fitted::trusted`] and [`Fitted::warnings`].
+/// It also returns a fit that is not trusted: check [`Fitted::trusted`] and [`Fitted::warnings`].
 ///
 /// # Errors
 /// Fails if the problem has no parameters, no starting point has a finite density, or it would take more
 /// memory than allowed.
 #[allow(
     clippy::disallowed_methods,
-    reason = "whoever brings a clock calls `fit_with`"
+    reason = "a caller with a clock calls `fit_with`"
 )]
 pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> {
     let epoch = Instant::now();
@@ -265,7 +265,7 @@ pub fn fit_with<P: Problem>(
     beside
         .need(&options.settings.method)
         .check(options.memory_limit)?;
-    // Methods of minibatches count parameters and what they remember themselves.
+    // Minibatch methods count their parameters and tables themselves.
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
         variables: variables_of(&problem.posterior().unconstrained_names()),
@@ -304,13 +304,13 @@ pub fn fit_with<P: Problem>(
     };
     let weighted =
         settings.is_policy() && options.covariance == Covariance::Family && !options.resample;
-    // What is reported is judged as it is reported, and made once.
+    // Judges the reported quantities on their reported scale, and computes them only once.
     let made = RefCell::new(None);
     let usable = |approximation: &Approximation| {
         if !weighted {
             return true;
         }
-        // Errors are those of the report itself.
+        // Errors are those of the report.
         let reported =
             report_weighted(problem, approximation, (&request, &settings.policy), &haste).ok();
         let usable = reported.as_ref().is_none_or(|r| r.moved.is_none());
@@ -373,7 +373,7 @@ pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint
     )
 }
 
-/// Keeps the estimates of the bound and passes everything on.
+/// Stores the estimates of the bound and passes on everything.
 struct Historian<'a> {
     inner: &'a mut dyn Observer,
     history: Vec<HistoryPoint>,

@@ -57,7 +57,7 @@
 //! | `error` | [`Error`] |
 //!
 //! Depend on this crate. [`data`] reads and writes files, and [`density`] has the traits of a log density. The command
-//! and the Python package also use modules that this page hides, such as `jensen::blackbox`; they change with every
+//! and the Python package also use modules that this page hides, such as `jensen::blackbox`, which change with every
 //! version. This crate prints nothing, and reads neither the environment nor files.
 
 #![cfg_attr(

@@ -7,11 +7,11 @@ use crate::job::Need;
 /// Largest number of bytes of a linearisation; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
 
-/// Matrices of draws that a method holds at once: noise, draws, gradients, directions and products.
+/// Number of draw matrices that a method has in memory at once: noise, draws, gradients, directions and products.
 const MATRICES: u64 = 8;
 
-/// Vectors of family parameters that a method holds at once: iterates, gradients and the vectors of
-/// conjugate gradients.
+/// Number of parameter vectors that a method has in memory at once: iterates, gradients and the vectors of conjugate
+/// gradients.
 const VECTORS: u64 = 16;
 
 /// An estimate of the memory of a fit in bytes, without the model and its data.
@@ -28,8 +28,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The estimate for a method that holds `lanes` draws at once and reports `draws` draws of `width` numbers, on
-    /// `threads` threads with blocks of `block_bytes` each.
+    /// The estimate for a method that has `lanes` draws in memory at once and reports `draws` draws of `width` numbers,
+    /// on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: FamilyChoice,
         lanes: usize,
@@ -43,7 +43,7 @@ impl Footprint {
         let number = size_of::<f64>() as u64;
         let parameters = match family {
             FamilyChoice::Only(kind) => kind.parameters(space) as u64,
-            // The policy goes to full rank only where that is small.
+            // The policy uses full rank only in few dimensions.
             FamilyChoice::Auto => d.saturating_mul(10),
         };
         let matrix = d.saturating_mul(lanes as u64).saturating_mul(number);
@@ -78,7 +78,7 @@ impl Footprint {
         } else if method.batch().is_some() {
             "raise the limit"
         } else {
-            "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit"
+            "choose a method with fewer draws per iteration (`--method bbvi`), or raise the limit"
         };
         Need {
             what: "this fit".to_owned(),

@@ -15,13 +15,13 @@ use jensen_run::Record;
 use crate::job::{Evidence, Judgement, Work};
 use crate::{Fitted, Predictive};
 
-/// Points of one stage that summaries and reports keep.
+/// Number of points of one stage that summaries and reports keep.
 const POINTS: usize = 400;
 
-/// Largest number of scalars whose draws a report receives; a report with fewer states this.
+/// Largest number of scalars whose draws a report receives. A report with fewer scalars states this.
 const MARGINALS: usize = 400;
 
-/// Quantities that a sentence names beside the first.
+/// Number of further quantities that a sentence names after the first.
 const NAMED: usize = 4;
 
 /// One estimate of the bound along a run.
@@ -42,7 +42,7 @@ pub struct HistoryPoint {
 }
 
 impl HistoryPoint {
-    /// The estimate that a trace line holds, if any.
+    /// The estimate in a trace line, if any.
     pub fn of(record: &Record) -> Option<Self> {
         let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
         let stage = match (text("stage"), text("phase"), text("family")) {
@@ -62,7 +62,7 @@ impl HistoryPoint {
     }
 }
 
-/// The settings and other contents of a report besides the results.
+/// The settings and other contents of a report, except the results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The model's file or name.
@@ -149,7 +149,7 @@ impl Fitted {
         self.judgement().status
     }
 
-    /// The reasons not to trust the fit, with advice, one sentence each; empty for a trusted fit.
+    /// The reasons not to trust the fit, with advice, one sentence each, or empty for a trusted fit.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
@@ -200,8 +200,8 @@ impl Fitted {
         let count = self.fit.labellings();
         (count > 1).then(|| {
             format!(
-                "this is one of {count} equivalent labellings: permuting array elements gives the other modes; the log evidence \
-                 of all of them is {:.3} nats larger",
+                "this is one of {count} equivalent labellings: permutations of array elements give the other \
+                 modes; the log evidence of all of them is {:.3} nats larger",
                 (count as f64).ln()
             )
         })
@@ -299,7 +299,7 @@ impl Fitted {
         let facts = vec![
             Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
             match refined {
-                // Beside draws that are not the approximation's its limit would be read as a warning.
+                // Next to draws that are not the approximation's, its limit would look like a warning.
                 true => Fact {
                     aside: "of the approximation alone".to_owned(),
                     ..Fact::khat(khat)
@@ -352,8 +352,8 @@ impl Fitted {
                 ("draws".to_owned(), self.draws_seconds),
             ],
             footnote: format!(
-                "The evidence lower bound is in nats, with all normalising constants; the log evidence is at least that \
-                 large. Intervals are those of {}.",
+                "The evidence lower bound is in nats, with all normalising constants; the log evidence is at \
+                 least that large. Intervals are those of {}.",
                 match self.refined().is_some_and(|refined| refined.mixed()) {
                     true => "the refined draws",
                     false => "the approximation",
@@ -363,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// The families that the fit went through, each with its bound and its k̂; empty if there was only one.
+    /// The fitted families in order, each with its bound and its k̂, or empty if there was only one.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -401,8 +401,8 @@ impl Fitted {
         let heads = ["tried", "bound, nats", "Pareto k̂", "outcome"];
         Some(Exhibit {
             heading: "Stages of the fit".to_owned(),
-            note: "The stages in order, up to the first that passed its checks. An ELBO is a lower bound on the \
-             log evidence; a refinement estimates the log evidence itself."
+            note: "The stages in order, up to the first that passed its checks. An ELBO is a lower bound on \
+                   the log evidence; a refinement estimates the log evidence itself."
                 .to_owned(),
             table: (heads.map(str::to_owned).to_vec(), families.chain(refinement).collect()),
             ..Exhibit::default()

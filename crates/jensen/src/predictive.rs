@@ -1,7 +1,7 @@
 //! Posterior predictive checks with replicated data sets, and leave-one-out cross-validation.
 //!
-//! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` holds one replicated data set per draw;
-//! `log_lik` holds the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt and
+//! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` has one replicated data set per draw.
+//! `log_lik` has the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt and
 //! Gelman, Visualization in Bayesian workflow, JRSS A 182 (2019).
 
 use jensen_data::{DataSet, predicted};
@@ -15,7 +15,7 @@ use crate::Sample;
 use crate::compare::LeaveOneOut;
 use crate::stan::column_major;
 
-/// Replicated data sets that are looked at.
+/// Largest number of replicated data sets in the check.
 const REPLICATES: usize = 400;
 
 /// Largest number of examined observations, evenly spaced if there are more.
@@ -24,20 +24,20 @@ const OBSERVATIONS: usize = 20_000;
 /// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
-/// Observations that are omitted one at a time; `jensen compare` does so with any number.
+/// Largest number of observations that the report omits one at a time. `jensen compare` omits any number.
 const LEFT_OUT: usize = 5_000;
 
-/// Bars of a histogram, at most.
+/// Largest number of bars of a histogram.
 const BARS: usize = 30;
 
-/// Bars of whole numbers from which they are counts rather than categories, and drawn as a rootogram (Kleiber and Zeileis, The American
-/// Statistician 70, 2016).
+/// Number of distinct integers above which they are counts rather than categories, and drawn as a rootogram (Kleiber
+/// and Zeileis, The American Statistician 70, 2016).
 const ROOTED: usize = 12;
 
 /// Number of bars in a histogram of ranks.
 const EQUAL_BARS: usize = 20;
 
-/// Standard deviations of the ends of a band that holds 90 % of a normal distribution.
+/// Standard deviations at the ends of a band with 90 % of a normal distribution.
 const NINETY: f64 = 1.645;
 
 /// The report's section on predictions.
@@ -79,13 +79,15 @@ impl Predictive {
         found
     }
 
-    /// The same of draws of the prior: simulated data sets beside the observed one, without the comparisons that only a fit can pass.
+    /// The same for draws of the prior: simulated data sets compared with the observed one, without the comparisons
+    /// that only a fit can pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {
             "What does the prior predict?".clone_into(&mut exhibit.heading);
-            "Data sets simulated from the prior, beside the observed one, which had no part in this fit. A usual prior includes the data \
-             easily; one that mostly predicts values that cannot be is too wide."
+            "Data sets simulated from the prior, with the observed one, which had no part in this fit. A \
+             plausible prior includes the data easily; a prior that mostly predicts impossible values is too \
+             wide."
                 .clone_into(&mut exhibit.note);
             exhibit.figures.truncate(1);
         }
@@ -154,8 +156,9 @@ impl Replicated {
             figures: vec![
                 (
                     self.distribution(data),
-                    "Share of the observations by value, with the band that contains 90 % of the replicated data \
-                     sets. Shares of counts are drawn as square roots, so that rare values can be seen (a rootogram).".to_owned(),
+                    "Share of the observations by value, with the band that contains 90 % of the replicated \
+                     data sets. The axis shows square roots of shares, so that rare values are visible (a \
+                     rootogram).".to_owned(),
                 ),
                 (
                     intervals,
@@ -180,7 +183,7 @@ impl Replicated {
             (quantile(&pooled, 0.001), quantile(&pooled, 0.999)),
             |(low, high), y| (low.min(*y), high.max(*y)),
         );
-        // Bars of whole numbers hold as many of them each.
+        // Bars of integers have equal numbers of integers.
         let (from, width, bars) = match self.integer {
             true => {
                 let width = ((ends.1 - ends.0 + 1.0) / BARS as f64).ceil().max(1.0);
@@ -270,7 +273,7 @@ impl Replicated {
             let draws = replicates.len() as f64;
             let below = replicates.iter().filter(|x| *x < y).count() as f64 / draws;
             let equal = replicates.iter().filter(|x| *x == y).count() as f64 / draws;
-            // Ties, as counts have them, are spread evenly over the ranks that they take.
+            // Ties, which are frequent among counts, are spread evenly over their ranks.
             let (low, high) = (below, (below + equal).max(below + 1.0 / draws).min(1.0));
             let (low, high) = (low.min(high - 0.5 / draws), high);
             for (bar, share) in shares.iter_mut().enumerate() {
@@ -334,7 +337,7 @@ impl Replicated {
     }
 }
 
-/// Mean, standard deviation, least and largest value.
+/// Mean, standard deviation, smallest and largest value.
 fn statistics(set: &[f64]) -> [f64; 4] {
     let moments = Moments::of(set);
     let (mean, variance) = (moments.mean(), moments.variance());
@@ -388,10 +391,12 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
     ];
     Some(Exhibit {
         heading: "How well does the model predict new observations?".to_owned(),
-        note: format!("Leave-one-out cross-validation from log_lik, by Pareto smoothed importance sampling. {doubt}"),
+        note: format!("Leave-one-out cross-validation from log_lik, by Pareto smoothed importance sampling. \
+                       {doubt}"),
         figures: vec![(
             Figure::new("").panel(chart),
-            "Influence of each observation on the posterior: the tail index of the weights that leave it out.".to_owned(),
+            "Influence of each observation on the posterior: the tail index of the importance weights for its \
+             removal.".to_owned(),
         )],
         table: (heads.map(str::to_owned).to_vec(), vec![row]),
     })

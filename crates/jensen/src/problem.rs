@@ -18,7 +18,7 @@ pub trait Problem: Sync {
     /// Names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// The posterior restricted to the wanted variables; `None` if the restriction saves no work.
+    /// The posterior restricted to the requested variables. `None` if the restriction saves no work.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None

@@ -13,7 +13,7 @@ const BLOCK: usize = 256;
 pub struct Query<'a> {
     /// Unconstrained points.
     pub points: &'a [Vec<f64>],
-    /// Whether gradients are wanted.
+    /// Whether to compute gradients.
     pub gradient: bool,
     /// Directions for Hessian-vector products: one per point, or one for all points.
     pub directions: Option<&'a [Vec<f64>]>,
@@ -24,10 +24,10 @@ pub struct Query<'a> {
 pub struct Answer {
     /// Log densities in nats.
     pub value: Vec<f64>,
-    /// Gradients; all NaN where the value is not finite.
+    /// Gradients, or all NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Vec<f64>>>,
-    /// Hessian-vector products; all NaN where the value is not finite.
+    /// Hessian-vector products, or all NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hvp: Option<Vec<Vec<f64>>>,
 }
@@ -35,7 +35,7 @@ pub struct Answer {
 /// Evaluates a density.
 ///
 /// # Errors
-/// [`Error::Input`] when a point or direction has another dimension than the density, or the number of directions is
+/// [`Error::Input`] if a point or direction has another dimension than the density, or the number of directions is
 /// neither one nor that of the points.
 pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Result<Answer, Error> {
     let dim = density.dim();
@@ -44,7 +44,7 @@ pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Resul
         check_dimensions("direction", directions, dim)?;
         if directions.len() != 1 && directions.len() != query.points.len() {
             return Err(Error::Input(format!(
-                "{} directions for {} points: expected one for each point, or one for all",
+                "{} directions for {} points: expected one per point, or one for all",
                 directions.len(),
                 query.points.len()
             )));
@@ -115,7 +115,7 @@ fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize
     z
 }
 
-/// Lanes as vectors; NaN where the value leaves them unspecified.
+/// Lanes as vectors, with NaN for unspecified values.
 fn unpack(lanes: &[f64], dim: usize, values: &[f64]) -> Vec<Vec<f64>> {
     let count = values.len();
     (0..count)

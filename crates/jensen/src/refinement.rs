@@ -7,7 +7,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// The number of coordinates whose marginals are shown: the ones that changed most.
+/// Number of coordinates whose marginals the report shows: those with the largest changes.
 const SHOWN: usize = 6;
 
 /// Bars of a marginal.
@@ -73,15 +73,15 @@ impl Fitted {
         ];
         let mut figures = vec![(
             Figure::new("").panel(ladder(refined)),
-            "The temperatures from the widened approximation (0) to the posterior (1): inverse temperature, effective share of \
-             the particles after the change, and acceptance."
+            "The temperatures from the widened approximation (0) to the posterior (1): inverse temperature, \
+             effective share of the particles after the change, and acceptance."
                 .to_owned(),
         )];
         for (i, chart) in self.changed(refined) {
             figures.push((
                 Figure::new("").panel(chart),
                 format!(
-                    "{} on the unconstrained scale: refined draws, and the approximation dashed.",
+                    "{} on the unconstrained scale: refined draws (solid) and the approximation (dashed).",
                     self.coordinates[i]
                 ),
             ));
@@ -89,10 +89,11 @@ impl Fitted {
         Some(Exhibit {
             heading: "Refinement".to_owned(),
             note: format!(
-                "Sequential Monte Carlo moved particles from the widened approximation to the posterior over {} temperatures, \
-                 and Hamiltonian transitions followed, with {} gradients in total. {used} The log evidence is {:.3} ± {:.3} \
-                 nats, so KL(q‖p) of the approximation is {:.3} ± {:.3} nats. The limits are a nested R̂ of {RHAT_LIMIT} and \
-                 {} effective draws. Each row of the table is a stationary phase, and the last one counts.",
+                "Sequential Monte Carlo moved particles from the widened approximation to the posterior over \
+                 {} temperatures. Hamiltonian transitions followed, for a total of {} gradients. {used} The \
+                 log evidence is {:.3} ± {:.3} nats, so KL(q‖p) of the approximation is {:.3} ± {:.3} nats. \
+                 The limits are a nested R̂ of {RHAT_LIMIT} and {} effective draws. Each row of the table is a \
+                 stationary phase, and the last one gives the draws.",
                 refined.ladder.len(),
                 refined.calls.gradients,
                 refined.log_evidence.mean,

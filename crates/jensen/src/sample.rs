@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::{Error, Problem, summaries};
 
-/// Draws to choose one from when resampling.
+/// Number of weighted draws per resampled draw.
 const POOL: usize = 10;
 
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Largest number of values of the draws behind summaries, if they are weighted or refined; never fewer draws than
+/// Largest number of values of the draws behind summaries, if they are weighted or refined, but never fewer draws than
 /// requested.
 const SUMMARISED: usize = 4096;
 const NUMBERS: usize = 1 << 22;
@@ -56,7 +56,7 @@ pub struct Sample {
     pub table: DrawsTable,
     /// The variables of the table.
     pub variables: Vec<Variable>,
-    /// Draws that the model rejects; they are not in the table.
+    /// The number of draws that the model rejects, which the table omits.
     pub rejected: usize,
     /// The reason for the first rejection.
     pub rejection: Option<String>,
@@ -87,7 +87,7 @@ impl Sample {
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
-                "there are no initial values {}, because there are only {} draws",
+                "initial values {} do not exist, because there are only {} draws",
                 draw + 1,
                 self.table.len()
             )));
@@ -114,7 +114,7 @@ impl Sample {
                 }
                 Some(_) => {
                     return Err(Error::Input(format!(
-                        "`{}` is a tuple within an array or a tuple, and such a file has no format for its values",
+                        "`{}` is a tuple within an array or a tuple, for which this file has no format",
                         variable.name
                     )));
                 }
@@ -156,7 +156,7 @@ pub fn sample<P: Problem>(
     sample_until(problem, approximation, request, &Haste::none())
 }
 
-/// The same, with fewer draws if they would take too long.
+/// The same, with fewer draws if all would take too long.
 fn sample_until<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -172,7 +172,7 @@ fn sample_until<P: Problem>(
         true => choose(&pool.log_p, &pool.log_q, request),
         false => (0..pool.log_p.len()).collect(),
     };
-    // A resampled draw may come twice; its generated quantities must not.
+    // A resampled draw may appear twice, but its generated quantities must differ.
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
@@ -188,9 +188,9 @@ pub(crate) struct Reported {
     pub moved: Option<String>,
 }
 
-/// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
-/// by importance weights if `weighted` and the weights are usable. An interrupted run makes fewer draws if all of them
-/// would take long. `made` has the draws of the approximation if they exist already.
+/// The draws to report of a fit, and the summaries: of refined draws if they have mixed, otherwise of the
+/// approximation, by importance weights if `weighted` and the weights are usable. An interrupted run computes fewer
+/// draws if all of them would take long. `made` has the draws of the approximation if they exist already.
 ///
 /// # Errors
 /// As [`sample`].
@@ -202,10 +202,10 @@ pub(crate) fn report<P: Problem>(
     haste: &Haste<'_>,
     made: Option<Reported>,
 ) -> Result<Reported, Error> {
-    // What a fit writes are draws that differ.
+    // A fit writes distinct draws.
     let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
     let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
-    // Refined draws have been made: all that are kept tell of spreads.
+    // Refined draws already exist, so summaries of spread use all of them.
     let pool = refined.map_or(SUMMARISED, |r| r.draws.count);
     let (summarised, draws) = sizes(problem, (asked, pool), haste);
     let request = SampleRequest { draws, ..*request };
@@ -247,7 +247,7 @@ pub(crate) fn report<P: Problem>(
         }
     };
     if haste.is_hurried() {
-        // The time may have been up only when they were made: they are to be written, too.
+        // The time limit may have passed during their computation, and they are still written.
         let kept = most(problem, HURRIED_NUMBERS).max(1);
         reported.sample.table = reported.sample.table.first(kept);
         let made = reported.sample.table.len() + reported.sample.rejected;
@@ -323,8 +323,9 @@ pub(crate) fn report_weighted<P: Problem>(
     })
 }
 
-/// The same model without the quantities of single observations, if it has any. There are as many of them as data, so their
-/// summaries rest on the draws that are kept: those of four times as many would take most of the time of a small regression.
+/// The same model without the quantities of single observations, if it has any. There are as many of them as data, so
+/// their summaries use only the reported draws. Four times as many draws would take most of the time of a small
+/// regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {
@@ -343,7 +344,7 @@ fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
     |at| of_observations(&sample.variables[at])
 }
 
-/// The summaries of all variables of a sample in their order, of those of observations and of the others.
+/// The summaries of all variables of a sample in order, from those of observations and those of the others.
 fn in_order(
     sample: &Sample,
     others: Vec<ParameterSummary>,
@@ -360,8 +361,8 @@ fn in_order(
     made
 }
 
-/// Summaries of refined draws of whole times at equal distances, about `wanted` of them; of the quantities of observations those of
-/// the sample.
+/// Summaries of refined draws at about `wanted` equally spaced times. For the quantities of observations, the summaries
+/// of the sample.
 fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
@@ -384,7 +385,7 @@ fn summaries_of_refined<P: Problem>(
     let posterior = apart.as_deref().unwrap_or(problem.posterior());
     let constrained = constrain(posterior, &pool, &chosen, request);
     let all = collect(posterior, &constrained, &chosen, &pool, request)?;
-    // Without the draws that the model rejects nothing is known of the chains.
+    // Without the rejected draws, the chains are incomplete and cannot be diagnosed.
     let found = match all.rejected {
         0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
         _ => summaries::plain(&all.table, haste, policy, |_| true),
@@ -599,7 +600,7 @@ fn collect(
         index: AT_MEAN,
     };
     let mut at_mean = Vec::new();
-    // A model that rejects the point leaves it unknown: the draws are what is judged.
+    // If the model rejects the point, its values are unknown, and the draws decide.
     if posterior.constrain(&pool.mean, key, &mut at_mean).is_ok() {
         table = table.with_mean(at_mean)?;
     }

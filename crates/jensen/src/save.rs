@@ -63,7 +63,7 @@ impl Save {
     }
 }
 
-/// Whether a word names a variable. A variable may have the name of a kind; then it is meant as well.
+/// Whether a word names a variable. A variable may have the name of a kind. The word then means both.
 fn names(word: &str, variable: &Variable) -> bool {
     base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
 }

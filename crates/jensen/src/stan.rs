@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
-/// Bytes of a density that grow with every coordinate, at the least: its name, its slots in graph and
-/// plan, and one block of lanes of values and gradients.
+/// Lower bound on the bytes of a density per coordinate: its name, its slots in graph and plan, and one block of lanes
+/// of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
 /// Largest output of transformed data in bytes.
@@ -170,7 +170,7 @@ impl Model {
         })
     }
 
-    /// The groups of coordinates that scatter about a common location with a common scale, if there are any.
+    /// The groups of coordinates with a common location and scale, if there are any.
     pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
         self.hierarchy.as_ref()
     }
@@ -180,7 +180,7 @@ impl Model {
         self.series.as_ref()
     }
 
-    /// How the density is executed.
+    /// Options for the execution of the density.
     pub(crate) fn execution(&self) -> Execution {
         self.execution
     }
@@ -206,7 +206,7 @@ fn ending(posterior: &BoundModel) -> Ending {
 }
 
 impl<D> Model<D> {
-    /// Parses, checks and binds; `lower` makes the density.
+    /// Parses, checks and binds. `lower` makes the density.
     pub(crate) fn build(
         source: &str,
         name: &str,
@@ -377,7 +377,7 @@ impl<D> Model<D> {
         }
         if !parameters.iter().any(&given) {
             return Err(Error::Input(format!(
-                "no parameter has a value: the parameters are {}",
+                "the file has no value of a parameter: the parameters are {}",
                 listed(&parameters)
             )));
         }
@@ -540,14 +540,14 @@ fn with_usable_generated_quantities(
         let key = DrawKey { seed: 0, index: 0 };
         let origin = vec![0.0; posterior.unconstrained_dim()];
         let tried = posterior.constrain_with(&origin, key, &mut Vec::new(), &mut |_| {});
-        // A rejection may be the origin's own.
+        // The origin itself may cause the rejection.
         tried
             .err()
             .filter(|error| error.kind != ErrorKind::Rejected)
     };
     let tried = failure(&posterior);
     if let Some(span) = tried.as_ref().map(|error| error.span) {
-        // Where there is no more time, nothing is left to be done without them either.
+        // Without time left, omitting them would not help either.
         build.halt.check(span).map_err(|error| {
             let (kind, program) = (error.kind, posterior.program());
             model_error(program, kind, &error.message, span, build.data_name)
@@ -562,7 +562,7 @@ fn with_usable_generated_quantities(
     if failure(&without).is_some() {
         return Ok((posterior, Vec::new()));
     }
-    let remark = format!("the generated quantities fail and are omitted: {reason}");
+    let remark = format!("generated quantities fail, so Jensen omits them: {reason}");
     Ok((without, vec![remark]))
 }
 

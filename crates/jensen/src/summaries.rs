@@ -21,21 +21,22 @@ use crate::sample::HURRIED_NUMBERS;
 /// Number of columns between two checks of the time.
 const COLUMNS: usize = 512;
 
-/// The largest share of the weight that one draw may have: more, and that draw decides where a quantile of 5 % lies. On
+/// The largest share of the weight that one draw may have. With more, that draw determines a quantile of 5 %. On
 /// beta(3, 9), whose tail is longer than the family's, one draw of 4096 moved the 5 % quantile from 0.08 to 0.03 and
 /// the mean by a fifth of a standard deviation, although the plain draws were right.
 const HEAVIEST: f64 = 0.01;
 
 /// The share of the draws that must be effective for a quantity's weighted summary: with fewer, a handful of draws in a
 /// tail determine its spread, and the estimate of the effective number is too large as well. On a logit under a
-/// normal(0, 2) prior with twenty failures, the worst standard deviation of 400 seeds is 9 % off with a limit of a
-/// quarter of 4096 draws, 20 % with a tenth, and 90 % without a limit; that of the plain draws is 8 % too small.
+/// normal(0, 2) prior with twenty failures, the worst standard deviation of 400 seeds has an error of 9 % with a limit
+/// of a quarter of 4096 draws, 20 % with a tenth, and 90 % without a limit. The standard deviation of the plain draws
+/// is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
 /// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
 const NO_VARIANCE: f64 = 0.5;
 
-/// The summaries of the plain draws, in the order of the columns, of the variables whose numbers are `wanted`.
+/// The summaries of the plain draws, in the order of the columns, for the variables whose numbers are `wanted`.
 pub(crate) fn plain(
     table: &DrawsTable,
     haste: &Haste<'_>,
@@ -75,13 +76,13 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
 /// A summary without the moments that the tail index and the number of effective draws rule out. The indices refer to
 /// the value, whose average is the mean, and to its squared deviation, whose average is the variance.
 ///
-/// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et
-/// al. 2024, section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one
-/// half on the variance does not exist, nor does the standard error of a mean. The index itself decides, as there.
+/// The limit for a mean is [`khat_threshold`], above which a sample of that size does not determine it (Vehtari et al.
+/// 2024, section 3.2.4), but at least one half, below which the central limit theorem gives its error. From one half
+/// on, neither the variance nor the standard error of a mean exists. The index itself decides, as in that paper.
 ///
 /// The index of a hundred draws in the tail has an error of 0.12 to 0.15, and would by itself rule out the standard deviation of
-/// one quantity in twenty whose index is a quarter. So that is left out only if its relative standard error is above the
-/// policy's limit as well.
+/// one quantity in twenty whose index is a quarter. So Jensen omits the standard deviation only if its relative standard error
+/// is above the policy's limit as well.
 fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
@@ -101,8 +102,8 @@ fn with_tails(
             plain: None,
             tail_khat,
             undefined: Some(format!(
-                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from \
-                 {limit:.2} on, these draws do not determine a mean, and from 1 on none exists",
+                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}. Above \
+                 {limit:.2} the draws do not determine a mean, and above 1 the mean does not exist",
                 error(tail)
             )),
             ..summary
@@ -111,8 +112,8 @@ fn with_tails(
     let infinite = reaches(of_sd, NO_VARIANCE).filter(|_| error_of_sd > policy.sd_error);
     let undefined = infinite.map(|tail| {
         format!(
-            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and above {NO_VARIANCE} the variance is \
-             infinite",
+            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and above \
+             {NO_VARIANCE} the variance is infinite",
             error(tail)
         )
     });
@@ -150,10 +151,10 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     }
 }
 
-/// The summaries by smoothed importance weights, in the order of the columns; those of the plain draws if a few draws
-/// have most of the weight, or most of a quantity's. Also the first quantity for which neither is usable: the weights
-/// have too few effective draws for it, and move its mean or its standard deviation further than the policy allows.
-/// Only the variables whose numbers are `wanted` have summaries.
+/// The summaries by smoothed importance weights, in the order of the columns. If a few draws have most of the weight,
+/// or most of a quantity's weight, those of the plain draws. Also the first quantity for which neither is usable: its
+/// weights have too few effective draws, and they move its mean or its standard deviation further than the policy
+/// allows. Only the variables whose numbers are `wanted` have summaries.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,
@@ -180,7 +181,7 @@ pub(crate) fn weighted(
             }
             return of_equal(name, draws, policy);
         }
-        // What the mean and the variance are the means of, on the same scale.
+        // The values whose averages are the mean and the variance, on the same scale.
         let of = |power: f64| {
             let terms = draws.iter().zip(&weights);
             let terms: Vec<f64> = terms
@@ -204,7 +205,7 @@ fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     })
 }
 
-/// The summaries of refined draws, all of whole times of an ensemble, in the order of the columns.
+/// The summaries of refined draws, at complete times of an ensemble, in the order of the columns.
 pub(crate) fn refined(
     table: &DrawsTable,
     ensemble: Ensemble,
@@ -266,7 +267,7 @@ fn each(
     made
 }
 
-/// The summary of one quantity under normalised weights, with its plain summary beside it.
+/// The summary of one quantity under normalised weights, with its unweighted summary.
 fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
     if plain.mean.is_nan() {
         return plain;
@@ -367,7 +368,7 @@ mod tests {
             populations: 8,
             chains: 32,
         };
-        // One draw in a hundred is thirty times as far out: 3.16, by chance of the forty that are.
+        // One draw in a hundred is thirty times as far out: 3.16, by chance of the forty such draws.
         let count = 4096;
         let mut x = vec![0.0; count];
         let source = NoiseSource::new(1, Simd::detect());

@@ -49,12 +49,12 @@ pub struct DensityTiming {
     pub seconds_per_gradient: f64,
     /// A Hessian-vector product at new draws: the linearisation and one product.
     pub seconds_per_hvp: f64,
-    /// A further product at the same draws.
+    /// Another product at the same draws.
     pub seconds_per_further_hvp: f64,
 }
 
-/// Times a density at `lanes` draws of a standard normal scaled by one half: each time is the median of
-/// the repetitions that fit into `seconds`, at least three.
+/// Times a density at `lanes` draws of a standard normal scaled by one half. Each time is the median of the repetitions
+/// that fit into `seconds`, but at least three.
 pub fn time_density<D: TwiceDifferentiable>(
     density: &D,
     lanes: usize,
@@ -97,7 +97,7 @@ pub fn time_density<D: TwiceDifferentiable>(
 
 /// The median time of one call. Calls are grouped so that the clock's resolution does not matter.
 fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
-    // The first call makes programs and memory.
+    // The first call allocates programs and memory.
     body();
     let mut calls = 1u32;
     let mut once = |calls: u32| {

@@ -1,8 +1,8 @@
 //! Standardisation of columns. Tables, points, sequences and images are standardised only in this module.
 //!
 //! A fit job that standardises uses u = (x − centre) / scale for columns that distinguish rows, and reports densities
-//! of x: the densities of u minus the logarithms of the scales. Constant columns have no density, and copies of other
-//! columns have none given the originals. Jensen omits both and reports that.
+//! of x: the densities of u minus the logarithms of the scales. Constant columns have no density, and neither have
+//! copies of other columns given the originals. Jensen omits both and reports it.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -18,7 +18,7 @@ pub enum Standardise {
     /// Inside: results are in the units of the data
     #[default]
     On,
-    /// Take the numbers as they are
+    /// Use the numbers unchanged
     Off,
 }
 
@@ -35,7 +35,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
-    /// Its index among the kept columns of the original, and its change per unit of the original.
+    /// The index of the original among the kept columns, and the change per unit of the original.
     copy_of: Option<(usize, f64)>,
     level: f64,
 }
@@ -48,7 +48,8 @@ pub struct Units {
 }
 
 /// A column is constant if its deviations from its mean are below this number of roundings of its largest value.
-/// Numbers that were computed have a few; a column a million standard deviations from 0 has more than 10⁹.
+/// Rounding errors of computed numbers are a few of these. A column a million standard deviations from 0 has more than
+/// 10⁹.
 const ROUNDINGS: f64 = 64.0;
 
 /// Two columns are equal if they differ nowhere by more than this share of their standard deviation: a ten-millionth of
@@ -101,7 +102,7 @@ impl Units {
         }
         if units.kept.is_empty() {
             return Err(Error::Input(
-                "every column is constant, so there is nothing to learn".to_owned(),
+                "every column is constant, so Jensen has no data to learn from".to_owned(),
             ));
         }
         Ok(units)
@@ -304,7 +305,7 @@ impl Units {
             .collect();
         if !constant.is_empty() {
             notes.push(format!(
-                "constant columns are left out: {}",
+                "Jensen omits constant columns: {}",
                 listed(constant)
             ));
         }
@@ -316,7 +317,7 @@ impl Units {
         let copies: Vec<String> = copies.collect();
         if !copies.is_empty() {
             notes.push(format!(
-                "columns that repeat another column in other units are left out: {}",
+                "Jensen omits columns that equal another column up to units: {}",
                 listed(copies)
             ));
         }

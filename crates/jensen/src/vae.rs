@@ -102,7 +102,7 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
     match likelihood {
-        // Rows are finite by themselves.
+        // Rows are known to be finite.
         Likelihood::Gaussian { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
         _ => {}

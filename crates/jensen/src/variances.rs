@@ -19,7 +19,7 @@ pub struct VariancePoint {
 pub struct EstimatorVariance {
     /// The estimator's name.
     pub name: String,
-    /// All of it.
+    /// The total variance.
     pub total: (f64, f64),
     /// The variance with the draws integrated out.
     pub subsampling: (f64, f64),
@@ -28,7 +28,7 @@ pub struct EstimatorVariance {
 }
 
 impl VariancePoint {
-    /// The analysis that a trace line holds, if any.
+    /// The analysis in a trace line, if any.
     pub fn of(record: &Record) -> Option<Self> {
         let number = |name: &str| record.fields.get(name).and_then(serde_json::Value::as_f64);
         let part = |estimator: &str, part: &str| {
@@ -55,7 +55,7 @@ impl VariancePoint {
     }
 }
 
-/// The points at which an estimator was analysed, by one of its figures.
+/// The analysed points of an estimator, by one of its figures.
 fn series(
     points: &[VariancePoint],
     name: &str,
@@ -64,13 +64,13 @@ fn series(
     let at = |point: &VariancePoint| {
         let found = point.estimators.iter().find(|e| e.name == name)?;
         let value = figure(found);
-        // Nothing that is not positive has a position on a logarithmic axis.
+        // Only positive values have a position on a logarithmic axis.
         (value > 0.0).then_some((point.iteration as f64, value))
     };
     points.iter().filter_map(at).collect()
 }
 
-/// A chart of the variances along a run and a table of the last values, for a report; `None` without points.
+/// A chart of the variances along a run and a table of the last values, for a report. `None` without points.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")
@@ -108,10 +108,10 @@ pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Variance of the gradient".to_owned(),
         note: format!(
-            "The trace of the covariance of each estimator along the iterates of this fit. The table has its two \
-             parts at iteration {}: the variance with the draws integrated out, and the variance with all records. \
-             An estimator that reduces only the noise of the draws stays above the first dashed line, and one that \
-             reduces only the noise of subsampling stays above the second.",
+            "The trace of the covariance of each estimator along the iterates of this fit. The table has two \
+             parts of it at iteration {}: the variance with the draws integrated out, and the variance with \
+             all records. An estimator that reduces only the noise of the draws stays above the first dashed \
+             line, and one that reduces only the noise of subsampling stays above the second.",
             last.iteration
         ),
         figures: vec![(

@@ -1,4 +1,4 @@
-//! Times the solvers on models made here or read from plain text files.
+//! Times the solvers on generated models or on models from plain text files.
 //!
 //! `cargo run --release -p jensen-latent --example measure -- gp FILE LENGTHSCALE VARIANCE SOLVER BOUND` reads rows of
 //! inputs with the label 0 or 1 last, separated by white space; `grid ROWS COLS`, `glm ROWS COLS`, `graph FILE` and

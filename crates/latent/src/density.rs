@@ -115,7 +115,7 @@ impl PriorDensity {
             }
             Self::Correlation { rate } => correlation(*rate, value),
             Self::Share { rate, distance } => {
-                // By t = logit φ: log rate − rate·e^c + c + log c′, with c the curve, less the derivative of φ.
+                // With t = logit φ: log rate − rate·e^c + c + log c′, with c the curve, minus the derivative of φ.
                 let rest = 1.0 - value;
                 let [c, slope, curvature] = distance.at((value / rest).ln());
                 let d = c.exp();

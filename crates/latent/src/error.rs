@@ -4,11 +4,11 @@ use std::fmt;
 
 use jensen_run::RunError;
 
-/// The reason why a latent Gaussian model cannot be fitted or used. Non-convergence is not among these: it is a
-/// [`jensen_run::Status`].
+/// The reason why a latent Gaussian model cannot be fitted or used. Non-convergence is a [`jensen_run::Status`], not an
+/// error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The observations do not fit the likelihood, the design or each other.
+    /// The observations do not match the likelihood, the design or each other.
     Data(String),
     /// The prior is invalid: indefinite, disconnected, of the wrong size, or outside its range.
     Prior(String),

@@ -28,7 +28,7 @@ use crate::{
     Structure, Warm, fit,
 };
 
-/// What is fitted.
+/// The model to fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorModel {
     /// The table, N rows by D columns, with NaN for missing entries.
@@ -41,7 +41,7 @@ pub struct FactorModel {
     pub bound: SiteBound,
 }
 
-/// How it is fitted.
+/// The settings of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FactorSettings {
     /// Settings of the rows' fits.
@@ -164,7 +164,7 @@ struct RowPosterior {
 }
 
 struct Em<'a> {
-    /// The least value of a parameter of the likelihood.
+    /// The smallest value of a parameter of the likelihood.
     least: f64,
     model: &'a FactorModel,
     settings: FactorSettings,
@@ -338,7 +338,7 @@ impl Em<'_> {
             data_hash: String::new(),
             simd: String::new(),
         };
-        // A warm start that is good enough already would hide what the loadings still gain.
+        // A warm start that satisfies the tolerance would hide the gain from new loadings.
         let mut settings = self.settings.fit;
         let share = self.settings.tolerance / self.model.table.rows as f64;
         settings.tolerance = settings.tolerance.min(0.1 * share);
@@ -552,11 +552,11 @@ impl Algorithm for Em<'_> {
     }
 }
 
-/// Normal noise is at least this share of the columns' mean variance, five digits above rounding: The likelihood is
+/// Normal noise is at least this share of the columns' mean variance, five digits above rounding. The likelihood is
 /// unbounded if the factors reproduce the rows, and a fit that ends at this limit reports it.
 pub const NO_NOISE: f64 = 1e-10;
 
-/// The least variance that is learnt.
+/// The smallest variance that EM can learn.
 fn least_variance(model: &FactorModel) -> f64 {
     if model.likelihood.name() != "gaussian" {
         return 0.0;
@@ -569,7 +569,7 @@ fn least_variance(model: &FactorModel) -> f64 {
     NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
 }
 
-/// Largest number of columns for which principal components are computed; their eigenvectors take a second.
+/// Largest number of columns for principal components, whose eigenvectors then take a second.
 const WIDEST: usize = 200;
 
 /// The start of a model with normal noise: loadings with intercepts, K + 1 numbers per column, and the variance of the
@@ -596,7 +596,7 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
         .map(|at| dot(&columns[at / d].1, &columns[at % d].1) / n as f64)
         .collect();
     let (values, vectors) = eigen_symmetric(&covariance, d);
-    // Ascending; the last are the largest.
+    // Ascending, so the last are the largest.
     let (rest, largest) = values.split_at(d - k);
     let variance = rest.iter().sum::<f64>() / rest.len() as f64;
     let variance = variance.max(least_variance(model)).max(f64::MIN_POSITIVE);
@@ -614,8 +614,8 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
 /// Fits a factor model under `control`.
 ///
 /// # Errors
-/// A table without entries or with entries outside the likelihood's domain, no factors, a likelihood of several linear
-/// predictors, or a checkpoint of another run.
+/// The table has no entries or entries outside the likelihood's domain, there are no factors, the likelihood has
+/// several linear predictors, or the checkpoint belongs to another run.
 pub fn fit_factors(
     model: &FactorModel,
     settings: &FactorSettings,
@@ -631,7 +631,8 @@ pub fn fit_factors(
     }
     if model.likelihood.predictors() != 1 {
         return Err(Error::Unsupported(format!(
-            "factor analysis of the likelihood `{}` is not offered: its observations have several linear predictors",
+            "the likelihood `{}` has several linear predictors per observation, so factor analysis does not \
+             support it",
             model.likelihood.name()
         )));
     }
@@ -648,7 +649,7 @@ pub fn fit_factors(
         for (y, row) in own.response.iter().zip(rows) {
             if let Some(domain) = model.likelihood.refuses(*y, 1.0) {
                 return Err(Error::Data(format!(
-                    "column {}, row {}: the entry is {y}, and the likelihood `{}` needs {domain}",
+                    "column {}, row {}: the entry is {y}, but the likelihood `{}` needs {domain}",
                     i + 1,
                     row + 1,
                     model.likelihood.name()

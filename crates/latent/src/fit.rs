@@ -56,13 +56,13 @@ pub struct Settings {
     pub solver: Solver,
     /// The duality gap in nats or, without a dual, the estimated improvement at which a fit has converged.
     pub tolerance: f64,
-    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128. By default, the trapezoid
-    /// rule uses as many nodes as each spread requires.
+    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128. By default, each spread
+    /// determines the number of nodes of the trapezoid rule.
     pub nodes: Option<usize>,
 }
 
 impl Default for Settings {
-    /// The dual solver with a tolerance of 1e-6 nats, and as many nodes as each spread requires.
+    /// The dual solver with a tolerance of 1e-6 nats, and a number of nodes that depends on each spread.
     fn default() -> Self {
         Self {
             solver: Solver::Dual,

@@ -19,13 +19,13 @@ use crate::learn::{Surface, Watch};
 use crate::marginal::{Marginal, WeightedNodes};
 use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
 
-/// Nats below the mode at which the grid ends; a normal distribution has half a per cent of its mass beyond.
+/// Nats below the mode at which the grid ends. Half a per cent of a normal distribution is beyond.
 const FALL: f64 = 5.0;
 
 /// Largest number of points of a grid.
 const MOST: usize = 150;
 
-/// Hyperparameters that are taken on a grid.
+/// Largest number of hyperparameters on a grid.
 const GRID: usize = 2;
 
 /// Largest number of hyperparameters for integration.
@@ -34,7 +34,7 @@ const LARGEST: usize = 8;
 /// The radius of a design's points, in roots of their dimension: INLA's.
 const RADIUS: f64 = 1.1;
 
-/// The half-distance of the points from which second derivatives are taken, in logarithms.
+/// Half the distance between the points for second differences, in logarithms.
 const APART: f64 = 0.1;
 
 /// Smallest extent on a side of an axis, and the extent if there is no fit.
@@ -64,7 +64,7 @@ pub fn points(dimensions: usize) -> usize {
 /// One point of the hyperparameters' posterior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Its share.
+    /// Its share of the posterior.
     pub weight: f64,
     /// All hyperparameters in unconstrained coordinates.
     pub x: Vec<f64>,
@@ -92,13 +92,13 @@ pub struct Integrated {
 /// The reason why hyperparameters were not integrated over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// There are too many.
+    /// There are too many hyperparameters.
     Many(usize),
-    /// The time was up, or the run was cancelled.
+    /// The time limit or a cancellation ended the exploration.
     Stopped,
 }
 
-/// The way from standard coordinates to hyperparameters.
+/// The map from standard coordinates to hyperparameters.
 pub(crate) struct Frame {
     mode: Vec<f64>,
     /// Columns V Λ^(−½).
@@ -256,7 +256,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    // Points beyond the end, where splines go on to; at some of them there is no fit.
+    // Points beyond the end support the extrapolation of splines. At some of them there is no fit.
     let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
@@ -288,7 +288,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
         }
     }
     let total = log_sum(found.values().map(|v| v.log_weight));
-    // Every other point, each for two.
+    // Every other point, with twice the weight.
     let even = |point: &Vec<i32>| point.iter().sum::<i32>() % 2 == 0;
     let half = log_sum(
         found
@@ -342,8 +342,8 @@ struct Axis {
     curve: Curve,
 }
 
-/// Goes along an axis on either side, by steps on which a normal distribution falls by one nat and then by more, to the
-/// end; `None` if it was stopped.
+/// Explores an axis on both sides, first in steps over which a normal distribution falls by one nat and then in larger
+/// ones, to the end. `None` if it was stopped.
 fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
     let step = 2f64.sqrt();
     let mut stretch = [NARROW; 2];
@@ -392,7 +392,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
     let corners = corners(n);
     let count = corners.len();
     nodes.extend((corners.into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
-    // Shares with which a standard normal distribution has mass 1 and variance 1.
+    // Weights for which the design reproduces mass 1 and variance 1 of a standard normal distribution.
     let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
     let mut visited = vec![Visited {
@@ -426,7 +426,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
                     log_weight: share.ln() + log_volume + objective - top,
                 });
             }
-            // Where there is no fit there is next to no mass.
+            // A point without a fit has almost no mass.
             Err(_) => {}
         }
     }

@@ -21,7 +21,7 @@ use crate::{
     Error, Fit, LatentModel, Likelihood, Parameter, Prior, PriorDensity, Range, Settings, Warm, fit,
 };
 
-/// How hyperparameters are learned.
+/// Settings for learning hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnSettings {
     /// Settings of the inner fits. Their tolerance limits the accuracy of a restart's bound.
@@ -58,7 +58,7 @@ impl Default for LearnSettings {
     }
 }
 
-/// What was learned.
+/// Learned hyperparameters and their fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
     /// All parameters in unconstrained coordinates, first the prior's, then the likelihood's.
@@ -69,7 +69,7 @@ pub struct Learned {
     pub likelihood: Likelihood,
     /// The fit there, with sensitivities.
     pub fit: Fit,
-    /// The end of the search. The fit has a separate status.
+    /// The status of the search. The fit has a separate status.
     pub status: Status,
     /// Steps taken, restarts included.
     pub iterations: u64,
@@ -77,7 +77,7 @@ pub struct Learned {
     pub seconds: f64,
     /// The objective at the end of each start.
     pub starts: Vec<f64>,
-    /// When the run's time is over, by its clock.
+    /// The end of the run's time, by its clock.
     pub(crate) until: f64,
 }
 
@@ -88,7 +88,7 @@ const LARGEST: f64 = 2.0;
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     x: Vec<f64>,
-    /// The bound, where priors count with their logarithms.
+    /// The bound, plus the log priors if they are part of the objective.
     objective: f64,
     bound: f64,
     gradient: Vec<f64>,
@@ -153,7 +153,7 @@ impl Snapshot for State {
 pub(crate) struct Watch<'a> {
     clock: &'a dyn Clock,
     cancel: Option<&'a AtomicBool>,
-    /// When the time is over by the clock.
+    /// The end of the time, by the clock.
     until: f64,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The objective somewhere.
+/// The objective at a point.
 pub(crate) struct Evaluated {
     pub fit: Fit,
     pub objective: f64,
@@ -280,7 +280,7 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// The log priors at x, in the coordinates of x; 0 if priors do not count.
+    /// The log priors at x, in the coordinates of x, or 0 if they are not part of the objective.
     pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
         match self.settings.priors {
             true => self.log_prior(x).0,
@@ -372,9 +372,7 @@ impl Search<'_> {
             Some(evaluated) => Ok(evaluated),
             None => {
                 self.stopped = true;
-                Err(Error::Prior(
-                    "the time did not suffice for a fit".to_owned(),
-                ))
+                Err(Error::Prior("the time limit ended a fit".to_owned()))
             }
         }
     }
@@ -384,7 +382,7 @@ impl Search<'_> {
         let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
         (self.surface.parameters.iter())
             .map(|p| {
-                // A triangular displacement: bounded, with the wanted spread.
+                // A triangular displacement, which is bounded and has the given standard deviation.
                 let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
                 let shift = if k == 0 {
                     0.0
@@ -432,7 +430,7 @@ impl Search<'_> {
                     *state = next;
                     return None;
                 }
-                // A start where the model cannot be fitted counts as one that failed.
+                // If the model cannot be fitted at a start, that start has failed.
                 Err(_) => state.starts.push(f64::NEG_INFINITY),
             }
         }
@@ -473,7 +471,7 @@ impl State {
         (direction, slope)
     }
 
-    /// Moves to a point of the line search and learns the curvature on the way.
+    /// Moves to a point of the line search and updates the curvature.
     fn move_to(&mut self, reached: Reached) {
         let Reached { x, at } = reached;
         let Evaluated {
@@ -563,12 +561,12 @@ impl Algorithm for Search<'_> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        // A run that goes on has counted before.
+        // A resumed run has counted these before.
         self.evaluations = self.evaluations.max(state.evaluations);
         let before = state.clone();
         let step = self.step_on(state, iteration);
         if self.stopped {
-            // A step that was stopped is as one that never began.
+            // A stopped step has no effect.
             *state = before;
             return Step::finish(
                 Record::new(self.evaluations),
@@ -630,7 +628,7 @@ impl Search<'_> {
     }
 }
 
-/// The BFGS update of an inverse Hessian; a pair without positive curvature is passed over.
+/// The BFGS update of an inverse Hessian. It skips a pair without positive curvature.
 ///
 /// Parameters are few here, and every pair matters, so the whole matrix is stored. The solvers, which have as many
 /// variables as data, store only the last pairs (`solve/two_loops.rs`).
@@ -658,7 +656,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
-/// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound,
+/// Learns the hyperparameters of a prior, and the likelihood's parameters in the settings, by maximising the bound,
 /// plus the log priors if they apply.
 ///
 /// `model` gives everything except the structure of the prior, which comes from `prior`. One step of the run is one
@@ -692,20 +690,20 @@ pub fn learn(
         (Status::Interrupted { .. }, Some(limit)) if !watch.is_cancelled() => {
             Status::BudgetReached {
                 limit: Limit::Seconds(limit),
-                detail: "within a step of the search for hyperparameters".to_owned(),
+                detail: "the time limit ended a step of the search for hyperparameters".to_owned(),
             }
         }
         (status, _) => status,
     };
     let (theta, at) = search.surface.model_at(&x)?;
-    // From where the search ended this takes a few iterations, which are made whatever the time.
+    // From the end of the search this takes a few iterations, which run regardless of the time limit.
     let unhurried = Watch {
         until: f64::INFINITY,
         cancel: None,
         ..watch
     };
     let fit = unhurried.fit(&at, &settings.fit, Some(&warm), true)?;
-    let fit = fit.ok_or_else(|| Error::Prior("the last fit was stopped".to_owned()))?;
+    let fit = fit.ok_or_else(|| Error::Prior("the time limit stopped the last fit".to_owned()))?;
     Ok(Learned {
         x,
         theta,

@@ -1,10 +1,10 @@
 //! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
 //!
 //! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends;
-//! for two, a spline of splines through the rows of the grid. Around a design the log posterior is a sum of functions of
-//! one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis, and of
-//! products of coordinates that make it exact at the corners, which are known anyway. Nodes with these densities then
-//! represent the posterior: a hyperparameter is a linear function of the coordinates.
+//! for two, a spline of splines through the rows of the grid. Around a design the log posterior is a sum of functions
+//! of one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis, and of
+//! products of coordinates that make it exact at the corners, which are known from the design. Nodes with these
+//! densities then represent the posterior: a hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const FINE: f64 = 0.25;
 /// Standard coordinates beyond the outermost points that nodes may have.
 const BEYOND: f64 = 8.0;
 
-/// Nats below the largest value at which nodes end: beyond is less than a hundred-thousandth.
+/// Nats below the largest value at which nodes end. Less than a hundred-thousandth of the mass is beyond.
 const DEEP: f64 = 14.0;
 
 /// Nodes around a design.
@@ -45,9 +45,10 @@ impl WeightedNodes {
         }
     }
 
-    /// From the log posterior at integer coordinates, one or two, and the log prior at any: by splines through the former,
-    /// or the points themselves if they are too few. Beyond the grid the log posterior is the smaller of its straight
-    /// continuation and of that of the likelihood, with the prior as it is: a prior may fall faster than a line.
+    /// Builds the nodes from the log posterior at integer points in one or two coordinates, and from the log prior at
+    /// any point. Splines interpolate the former, or the points themselves are the nodes if they are too few. Beyond
+    /// the grid the log posterior is the smaller of two continuations: its own straight line, and a straight line of
+    /// the log likelihood plus the prior. A prior may fall faster than a line.
     pub(crate) fn of_grid(
         values: &BTreeMap<Vec<i32>, f64>,
         log_prior: impl Fn(&[f64]) -> f64,
@@ -72,10 +73,10 @@ impl WeightedNodes {
         Self::new(nodes, &logs, FINE)
     }
 
-    /// From the log posterior along each axis, as if it were additive, and its values at corners.
+    /// Builds the nodes from the log posterior along each axis, as if it were additive, and its values at corners.
     pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
         const STEP: f64 = 0.05;
-        // Nodes and shares below them, axis by axis.
+        // Nodes and their cumulative shares, axis by axis.
         let tables: Vec<Vec<(f64, f64)>> = axes
             .iter()
             .map(|axis| {
@@ -140,13 +141,13 @@ impl Slice {
     }
 }
 
-/// A function of two coordinates by its values at whole ones: splines along the first, and through these along the
-/// second.
+/// A function of two coordinates from its values at integer points: splines along the first coordinate, and splines
+/// through these along the second.
 struct Plane {
     rows: Vec<(i32, Slice)>,
 }
 
-/// A function at fine coordinates, by splines through its values at whole ones; `None` if they are too few.
+/// A function at fine coordinates, by splines through its values at integers. `None` if they are too few.
 fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
     let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
     let dimensions = values.keys().next().map_or(0, Vec::len);
@@ -165,7 +166,7 @@ fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
 }
 
 impl Plane {
-    /// Through these values; `None` if there are no three rows of three.
+    /// A plane through these values. `None` if there are no three rows of three.
     fn new(values: &BTreeMap<Vec<i32>, f64>) -> Option<Self> {
         let mut rows: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
         for (node, log) in values {
@@ -188,8 +189,9 @@ impl Plane {
     }
 }
 
-/// What the log posterior at corners has beyond the sum over axes, as products of coordinates. They vanish on the axes and
-/// agree with each corner up to products of four coordinates and more (Walsh coefficients of a two-level design).
+/// The part of the log posterior at corners beyond the sum over axes, as products of coordinates. They vanish on the
+/// axes and agree with each corner up to products of four coordinates and more (Walsh coefficients of a two-level
+/// design).
 struct Interactions {
     /// The distance of corners from the mode on either side of each axis.
     extents: Vec<[f64; 2]>,
@@ -235,7 +237,8 @@ impl Interactions {
         }
     }
 
-    /// Nats to add at a point. Beyond the corners coordinates count as theirs: nothing is known there.
+    /// Nats to add at a point. Coordinates beyond the corners are moved to the corners, because nothing is known
+    /// beyond.
     fn at(&self, z: &[f64]) -> f64 {
         let share = |k: usize| {
             let t = z[k] / self.extents[k][usize::from(z[k] > 0.0)];
@@ -283,7 +286,7 @@ fn spline(points: &[(i32, f64)]) -> Option<Curve> {
     (run.len() > 2).then(|| Curve::new(f64::from(run[0].0), 1.0, values))
 }
 
-/// Fine coordinates around whole ones.
+/// Fine coordinates around integers.
 fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
     let least = f64::from(whole.clone().min().unwrap_or(0)) - BEYOND;
     let most = f64::from(whole.max().unwrap_or(0)) + BEYOND;

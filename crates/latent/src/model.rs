@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 
-/// What was observed.
+/// The observed values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     /// y, one per observation. For a multinomial response it is the number of the category.
@@ -46,7 +46,7 @@ pub struct LatentModel {
     pub design: Design,
     /// The density of an observation.
     pub likelihood: Likelihood,
-    /// What is optimised.
+    /// The bound to optimise.
     pub bound: SiteBound,
     /// The data.
     pub observations: Observations,
@@ -110,7 +110,7 @@ impl LatentModel {
     pub(crate) fn bound_refused(&self) -> Error {
         let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
         Error::Unsupported(format!(
-            "the bound `{}` is not offered for the likelihood `{}`; choose {}",
+            "the bound `{}` is not available for the likelihood `{}`; choose {}",
             self.bound.name(),
             self.likelihood.name(),
             offered.join(", ")
@@ -155,7 +155,7 @@ impl LatentModel {
             let seen = |k| data.response.contains(&(k as f64));
             if let Some(k) = (0..categories).find(|&k| !seen(k)) {
                 return Err(Error::Data(format!(
-                    "category {k} of {categories} has no observation; merge it with another or leave it out"
+                    "category {k} of {categories} has no observation; merge it with another or remove it"
                 )));
             }
         }
@@ -171,7 +171,7 @@ impl LatentModel {
                 let bad = index.iter().position(|&l| l >= latents);
                 bad.map_or(Ok(()), |i| {
                     Err(Error::Data(format!(
-                        "predictor {} reads latent variable {}, but there are {latents}",
+                        "predictor {} refers to latent variable {}, but there are only {latents}",
                         i + 1,
                         index[i] + 1
                     )))
@@ -213,7 +213,7 @@ impl LatentModel {
                 let bad = variances.iter().position(|v| *v <= 0.0);
                 bad.map_or(Ok(()), |l| {
                     Err(Error::Prior(format!(
-                        "prior variance {} is {}; variances must be positive",
+                        "prior variance {} is {}, but variances must be positive",
                         l + 1,
                         variances[l]
                     )))
@@ -246,7 +246,7 @@ fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
     match values.par_iter().position_first(|x| !x.is_finite()) {
         None => Ok(()),
         Some(i) => Err(Error::Data(format!(
-            "{what}: element {} is {}; leave out or fill in what is missing",
+            "{what}: element {} is {}, but all elements must be finite; remove or impute missing values",
             i + 1,
             values[i]
         ))),

@@ -44,7 +44,7 @@ pub fn predict(
             }
         },
     };
-    // Rounding can leave a variance of a location that is known exactly a little below zero.
+    // Rounding can make the variance of a location that is known exactly slightly negative.
     Ok(mean
         .into_iter()
         .zip(variance.into_iter().map(|v| v.max(0.0)))
@@ -115,7 +115,7 @@ pub fn draw(
                 let latent: Vec<f64> = mean.iter().zip(&moved).map(|(m, x)| m + x).collect();
                 design::times(&rows, &latent)
             }
-            (None, _) => unreachable!("only a sparse precision does without a root"),
+            (None, _) => unreachable!("only a sparse precision has no root"),
         }
     };
     let each: Vec<Vec<f64>> = numbers.par_iter().map(one).collect();
@@ -135,7 +135,7 @@ impl<'a> Known<'a> {
     pub(crate) fn new(model: &'a LatentModel, solution: &'a Warm) -> Result<Self, Error> {
         model.check()?;
         let n = model.predictors();
-        // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.
+        // If the bound leaves the predictors of an observation uncoupled, the solution has one number per predictor.
         let (model, solution) = match solution.alpha.len() == n {
             true => (Cow::Borrowed(model), Cow::Borrowed(solution)),
             false => (with_contrasts(model), warm_with_contrasts(model, solution)),
@@ -191,7 +191,7 @@ impl<'a> Known<'a> {
                     || covariance.cols != latents
                 {
                     return Err(Error::Data(
-                        "the cross-covariance does not fit the prior and the new locations"
+                        "the cross-covariance does not match the prior and the new locations"
                             .to_owned(),
                     ));
                 }
@@ -249,7 +249,8 @@ fn inner(model: &LatentModel, g: &narrow::Narrow, solution: &Warm) -> Dense {
 
 fn no_new_variables() -> Error {
     Error::Unsupported(
-        "a prior given by its precision has no new latent variables; predict for combinations of those it has"
+        "a prior given by its precision has no new latent variables; predict for combinations of the existing \
+         ones"
             .to_owned(),
     )
 }
@@ -265,7 +266,7 @@ fn check_rows(rows: &Design, latents: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Data(format!(
-        "the design of the new locations does not fit {latents} latent variables"
+        "the design of the new locations does not match {latents} latent variables"
     )))
 }
 

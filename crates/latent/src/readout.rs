@@ -1,4 +1,4 @@
-//! Latent variables in other units and from other origins: a linear map of them that is a diagonal and a few moves.
+//! Latent variables in other units and with other origins: a diagonal linear map plus a few moves.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ pub struct Readout {
     pub scale: Vec<f64>,
     /// The shifts between latent variables.
     pub moves: Vec<Move>,
-    /// Constants that are added.
+    /// Added constants.
     pub shift: Vec<(usize, f64)>,
 }
 
 impl Readout {
-    /// A vector of the latent variables with these entries.
+    /// The entries as a full vector over the latent variables.
     fn spread(&self, entries: &[(usize, f64)]) -> Vec<f64> {
         let mut out = vec![0.0; self.scale.len()];
         entries.iter().for_each(|(l, x)| out[*l] += x);
@@ -51,7 +51,7 @@ impl Readout {
 /// Without shifts this costs nothing; with them, one factorisation and a solve per shift.
 ///
 /// # Errors
-/// What [`predict`] refuses.
+/// The errors of [`predict`].
 pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f64, f64)>, Error> {
     let mut mean = readout.times(&fit.mean);
     readout.shift.iter().for_each(|(l, x)| mean[*l] += x);
@@ -77,7 +77,7 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
             })
             .collect(),
         Geometry::Wide(_) => {
-            // Few latent variables: the rows of the map themselves.
+            // With few latent variables: the rows of the map.
             let n = mean.len();
             let mut rows =
                 crate::Dense::from_fn(n, n, |i, j| if i == j { readout.scale[i] } else { 0.0 });

@@ -35,8 +35,8 @@ pub struct Precision {
     /// `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`, flat along the null space, with the product of the
     /// non-zero eigenvalues |Q|₊.
     pub null_space: Option<Dense>,
-    /// log |Q|₊ if the prior knows it (it is `(L − r) log τ + const` for a structure matrix times τ); otherwise the
-    /// solver factorises Q for it.
+    /// log |Q|₊ if the prior can compute it (it is `(L − r) log τ + const` for a structure matrix times τ). Otherwise
+    /// the solver factorises Q for it.
     pub log_determinant: Option<f64>,
 }
 
@@ -98,9 +98,9 @@ pub enum CovarianceSensitivity {
     /// On the pattern of the precision: `dBound = Σ_k value[k] dQ[k] + log_determinant · d log |Q|₊`, k over all
     /// stored entries, with the same order as `Precision::matrix`.
     Precision {
-        /// `−½ (m−μ)(m−μ)ᵀ − ½ V`, and `+ ½ Q⁻` when the structure leaves the determinant to the solver.
+        /// `−½ (m−μ)(m−μ)ᵀ − ½ V`, and `+ ½ Q⁻` if the solver computes the determinant.
         value: Vec<f64>,
-        /// ½ when the structure gives its log determinant, else 0.
+        /// ½ if the structure gives its log determinant, otherwise 0.
         log_determinant: f64,
     },
 }
@@ -155,7 +155,7 @@ pub struct Parameter {
     pub name: String,
     /// The starting point of learning.
     pub start: f64,
-    /// What is allowed.
+    /// The allowed values.
     pub range: Range,
     /// Its prior.
     pub density: PriorDensity,
@@ -163,7 +163,7 @@ pub struct Parameter {
 
 /// A prior with free hyperparameters θ, each on its natural scale.
 pub trait Prior: Sync {
-    /// The free hyperparameters, in the order of θ; empty when everything is fixed.
+    /// The free hyperparameters, in the order of θ, or empty if all are fixed.
     fn parameters(&self) -> Vec<Parameter>;
 
     /// The prior at θ.
@@ -176,12 +176,12 @@ pub trait Prior: Sync {
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 
-/// The query of a prediction, for the prior.
+/// The prior's quantities for a prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// New latent variables z* of the same Gaussian process.
     Cross {
-        /// Cov(z*, z), one row a new variable, L columns.
+        /// Cov(z*, z), with one row per new variable and L columns.
         covariance: Dense,
         /// Var(z*).
         variance: Vec<f64>,

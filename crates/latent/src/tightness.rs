@@ -130,7 +130,7 @@ pub fn tightness(
     }))
 }
 
-/// The median ratio of standard deviations to others.
+/// The median ratio of `own` standard deviations to `wanted` ones.
 fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     let mut ratios: Vec<f64> = (own.iter().zip(wanted))
         .map(|(own, wanted)| (own / wanted).sqrt())
@@ -139,9 +139,9 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// The error of each hyperparameter due to the bound, in standard deviations of its posterior, the prior's
-/// hyperparameters first. It is a Newton step from the optimum of the bound towards that of the exact objective. `None`
-/// if the objective is exact or the time was up.
+/// The error of each hyperparameter due to the bound, in standard deviations of its posterior. The prior's
+/// hyperparameters come first. It is a Newton step from the optimum of the bound towards that of the exact objective.
+/// `None` if the objective is exact or the time limit was reached.
 ///
 /// # Errors
 /// The errors of a fit with these settings.

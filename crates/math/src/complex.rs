@@ -4,10 +4,10 @@ pub use num_complex::Complex64;
 
 use crate::large::{self, LARGE};
 
-/// Steps of the QR iteration for each eigenvalue until it is given up, as in LAPACK.
+/// Largest number of QR iterations for each eigenvalue, as in LAPACK.
 const STEPS: usize = 30;
 
-/// Relative size of components that count as the largest, so that rounding does not choose among equal ones.
+/// Relative difference up to which components count as equally large, so that rounding does not choose among them.
 const TIE: f64 = 1e-8;
 
 /// Eigenvalues, and eigenvectors, concatenated.
@@ -67,7 +67,7 @@ fn ascending(values: &[Complex64]) -> Vec<usize> {
     order
 }
 
-/// Scales to length 1 with a positive largest component, and says which that is.
+/// Scales to length 1 with a positive largest component, and returns the index of that component.
 fn make_unique(column: &mut [Complex64]) -> usize {
     let size = column.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
     let length = size
@@ -126,7 +126,7 @@ pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64
             t[(start - 1) * n + start] = Complex64::ZERO;
         }
         let shift = match steps % 10 {
-            // Where shifts go round in circles, one of another kind (LAPACK's zlahqr).
+            // If shifts cycle, a shift of another kind (LAPACK's zlahqr).
             0 => t[last * n + last] + 0.75 * t[(last - 1) * n + last].norm(),
             _ => wilkinson(&t, n, last),
         };
@@ -144,7 +144,7 @@ fn identity(n: usize) -> Vec<Complex64> {
         .collect()
 }
 
-/// Makes the column k vanish from two below the diagonal on.
+/// Makes column k vanish from two below the diagonal on.
 fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
     let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
@@ -208,7 +208,7 @@ fn sweep(
         if k > start {
             bulge = [t[(k - 1) * n + k], t[(k - 1) * n + k + 1]];
         }
-        // [c, s; −s̄, c] turns the pair into its length and 0.
+        // [c, s; −s̄, c] maps the pair to its length and 0.
         let (x, y) = (bulge[0], bulge[1]);
         let length = x.norm().hypot(y.norm());
         if length == 0.0 {
@@ -251,7 +251,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let values: Vec<Complex64> = values
         .into_iter()
         .map(|z| match real && z.im.abs() <= rounding {
-            // Rounding alone has made it complex.
+            // Only rounding has made it complex.
             true => Complex64::from(z.re),
             false => z,
         })
@@ -270,7 +270,7 @@ fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Co
         for i in (0..k).rev() {
             let sum: Complex64 = (i + 1..=k).map(|j| at(i, j) * y[j]).sum();
             let gap = at(k, k) - at(i, i);
-            // Of equal eigenvalues, vectors as if they were a rounding apart.
+            // For equal eigenvalues, vectors as if the eigenvalues differed by a rounding error.
             let apart = gap.norm() > f64::MIN_POSITIVE.max(f64::EPSILON * scale);
             let gap = if apart {
                 gap
@@ -291,7 +291,7 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     if a.iter().any(|z| !z.is_finite()) {
         return Eigen::nan(n);
     }
-    // Squares of what is large would overflow, those of what is small vanish.
+    // Squares of large numbers would overflow, and squares of small ones vanish.
     let scale = match a
         .iter()
         .fold(0.0, |most, z| f64::max(most, z.re.abs().max(z.im.abs())))
@@ -367,9 +367,9 @@ pub struct Svd {
 /// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The phase of each pair of vectors
 /// makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the left ones, or
 /// the right ones of a matrix with more columns than rows. A column (or row) that is not finite gives a singular value
-/// and a vector on that side that are also not finite. The other values and vectors are those of the rest of the
-/// matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all
-/// results are NaN if an element is not finite.
+/// and a vector on that side that are also not finite. The other values and vectors are those of the remaining matrix.
+/// For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all results are
+/// NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();

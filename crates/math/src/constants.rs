@@ -1,5 +1,5 @@
-//! Logarithms of π, rounded once from the exact values: `(2.0 * PI).ln()` takes the logarithm of a rounded 2π, and is
-//! one unit in the last place below.
+//! Logarithms of π, rounded once from the exact values. `(2.0 * PI).ln()` takes the logarithm of a rounded 2π, which is
+//! one unit in the last place too small.
 
 /// log π.
 pub const LOG_PI: f64 = 1.144_729_885_849_400_2;

@@ -31,14 +31,15 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read; n³/3 operations.
+/// The lower Cholesky factor of the symmetric `a`, from its lower triangle alone. n³/3 operations.
 ///
 /// # Errors
 /// Fails if a pivot is not finite or not above `least` times its diagonal element. With 0 it accepts every matrix that
 /// has a factor in exact arithmetic, and some that have none, because rounding errors are about 1e-16 of the diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
-    // Rows by twos, and of each the columns by fours, whose products with what is left of them are made together.
+    // Rows in pairs, and in each pair the columns in fours, whose products with the remaining columns are computed
+    // together.
     for top in (0..n).step_by(ROWS) {
         for first in (0..n.min(top + ROWS)).step_by(COLUMNS) {
             let (rows, columns) = (ROWS.min(n - top), COLUMNS.min(n - first));
@@ -78,7 +79,7 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
     Ok(l)
 }
 
-/// Rows and columns of [`factor`] that are taken together.
+/// Number of rows and columns of [`factor`] that are processed together.
 const ROWS: usize = 2;
 const COLUMNS: usize = 4;
 

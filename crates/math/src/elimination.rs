@@ -1,4 +1,4 @@
-//! Gaussian elimination with row exchanges of the real matrices of many lanes at once. Each lane has its own pivots.
+//! Gaussian elimination with row exchanges for the real matrices of many lanes at once. Each lane has its own pivots.
 //!
 //! It uses no fused multiply-add, so all levels give the same bits, and exact cancellations remain exact. Matrices and
 //! right-hand sides are column-major rows of lanes. The code processes them in strips of [`LANES`] lanes, so the matrix
@@ -118,14 +118,14 @@ fn gather(rows: &[f64], lanes: usize, first: usize, out: &mut [f64]) {
 #[inline(always)]
 fn at<V: F64x8>(rows: &[f64], k: usize) -> V {
     let row: &[f64] = &rows[k * LANES..(k + 1) * LANES];
-    // SAFETY: the row has so many numbers.
+    // SAFETY: the row has this many numbers.
     unsafe { V::load(row.as_ptr()) }
 }
 
 #[inline(always)]
 fn put<V: F64x8>(rows: &mut [f64], k: usize, x: V) {
     let row: &mut [f64] = &mut rows[k * LANES..(k + 1) * LANES];
-    // SAFETY: the row has so many numbers.
+    // SAFETY: the row has this many numbers.
     unsafe { x.store(row.as_mut_ptr()) }
 }
 
@@ -149,7 +149,7 @@ fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     }
 }
 
-/// NaN in lanes where some number is not finite, 0 in others.
+/// NaN in lanes with a number that is not finite, 0 in others.
 #[inline(always)]
 fn taint<V: F64x8>(rows: &[f64]) -> V {
     let mut sum = V::splat(0.0);
@@ -192,7 +192,7 @@ fn eliminate<V: F64x8>(n: usize, lu: &mut [f64], pivots: &mut [f64]) {
     }
 }
 
-/// Adds NaN to all rows of lanes where some number is not finite.
+/// Adds NaN to all rows of lanes with a number that is not finite.
 #[inline(always)]
 fn spread_taint<V: F64x8>(x: &mut [f64]) {
     let tainted = taint::<V>(x);

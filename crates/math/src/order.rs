@@ -19,7 +19,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     } else if step.is_finite() {
         low + fraction * step
     } else {
-        // The difference of two large numbers overflows; their mixture does not.
+        // The difference of two large numbers can overflow, but a mixture of them cannot.
         low * (1.0 - fraction) + high * fraction
     }
 }

@@ -66,7 +66,7 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
         let middle = 2 * i + 1 == n;
         let x = if middle { 0.0 } else { hermite_root(n, i) };
         let (_, before) = hermite_functions(n, x);
-        // By Christoffel and Darboux, with the square root of the normal density taken out of the functions.
+        // By Christoffel and Darboux, with the square root of the normal density factored out of the functions.
         let weight = (-0.5 * x * x).exp() / ((2.0 * PI).sqrt() * n as f64 * before * before);
         rule.nodes[i] = x;
         rule.weights[i] = weight;
@@ -134,7 +134,7 @@ mod tests {
         for n in 1..=MAX_HERMITE {
             let rule = gauss_hermite(n).unwrap();
             assert!(rule.nodes.windows(2).all(|w| w[0] < w[1]), "n = {n}");
-            // E Z^(2k) = (2k - 1)!!, for all degrees that the rule promises and that stay finite.
+            // E Z^(2k) = (2k - 1)!!, for all degrees for which the rule is exact and the value finite.
             let mut moment = 1.0;
             for k in 0..n.min(60) {
                 let terms = rule

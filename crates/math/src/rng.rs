@@ -20,7 +20,7 @@ const ROUNDS: usize = 10;
 pub struct Purpose(u32);
 
 impl Purpose {
-    /// The purpose with a name; the same name always gives the same numbers.
+    /// The purpose with a name. The same name always gives the same numbers.
     pub const fn new(name: &str) -> Self {
         Self(0x811c_9dc5).fold(name)
     }

@@ -2,7 +2,7 @@
 
 /// Sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
-    // Short runs are summed in eight strands, which vectorises; the shape depends on the length alone.
+    // Short runs are summed in eight strands, which vectorises. The shape depends only on the length.
     const RUN: usize = 128;
     if x.len() > RUN {
         let half = (x.len() / 2).next_multiple_of(RUN);
@@ -88,7 +88,7 @@ fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f6
     };
     let mean = sum(&|at, d| weight(at) * d) / total;
     let squares = sum(&|at, d| weight(at) * (d - mean) * (d - mean));
-    // What rounding has left of the mean, squared, is in the squares.
+    // The rounding error of the mean, squared, is in the squares.
     let left = sum(&|at, d| weight(at) * (d - mean)) / total;
     let squares = squares - total * left * left;
     // A NaN stays one.

@@ -125,7 +125,7 @@ impl Autoencoder {
             if *spec != tensor.spec || tensor.data.len() != spec.len() {
                 let found = &tensor.spec;
                 return Err(AutoencoderError::Tensors(format!(
-                    "the weights are of another architecture: `{}` is {} × {}, expected `{}` of {} × {}",
+                    "the weights have another architecture: `{}` is {} × {}, expected `{}` of {} × {}",
                     found.name, found.inputs, found.outputs, spec.name, spec.inputs, spec.outputs
                 )));
             }
@@ -143,7 +143,7 @@ impl Autoencoder {
         let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
             let heads = model.network.build(g, t, v[0]);
             let mean = model.likelihood.mean(g, &heads);
-            // The log variance where there is one; otherwise a head again, which is not read.
+            // The log variance if there is one, otherwise a second copy of a head, which is not read.
             vec![mean, heads[heads.len() - 1]]
         });
         Ok(Self {
@@ -175,7 +175,7 @@ impl Autoencoder {
                 .zip(&log_sds)
                 .all(|(mean, sd)| mean.spec == sd.spec && mean.data.len() == sd.data.len());
         if !same && !log_sds.is_empty() {
-            let text = "the standard deviations of the weights are of another architecture";
+            let text = "the standard deviations of the weights have another architecture";
             return Err(AutoencoderError::Tensors(text.to_owned()));
         }
         self.posterior = WeightPosterior::new(means.to_vec(), log_sds, before);
@@ -380,7 +380,7 @@ impl Autoencoder {
         let (mut estimates, mut shares) = (Vec::new(), Vec::new());
         for set in 0..sets {
             let drawn = self.posterior.draw(self.simd, seed, EVALUATED, set as u64);
-            // As many draws for each as there are, the first with those that are left.
+            // An equal number of draws for each, with the remainder for the first ones.
             let own = draws / sets + usize::from(set < draws % sets);
             let before = set * draws.div_ceil(sets);
             estimates.push(

@@ -126,7 +126,7 @@ impl Chains {
         let mut here = start;
         for lane in 0..lanes {
             let gain = (end[lane] - after[lane]) - (here[lane] - before[lane]);
-            // A trajectory that left the finite numbers is rejected.
+            // A trajectory with non-finite numbers is rejected.
             acceptance[lane] = if gain.is_nan() {
                 0.0
             } else {
@@ -141,7 +141,7 @@ impl Chains {
         (acceptance, here)
     }
 
-    /// Moves every chain's step size towards the wanted acceptance; `rate` shrinks during tuning.
+    /// Moves every chain's step size towards the target acceptance. `rate` decreases during tuning.
     pub(crate) fn tune(&mut self, acceptance: &[f64], wanted: f64, rate: f64) {
         for (step, accepted) in self.steps.iter_mut().zip(acceptance) {
             *step = (*step * (rate * (accepted - wanted)).exp()).clamp(1e-4, 2.0);

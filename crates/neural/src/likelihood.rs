@@ -129,7 +129,7 @@ impl Likelihood {
     }
 
     /// The output of the first head at which a value has this mean over `count` records: log odds, or the mean itself.
-    /// Half a record of either kind is added, so that values that all or no records have stay finite.
+    /// Half a record of either kind is added, so that values that all or no records have remain finite.
     pub(crate) fn linked(self, mean: f64, count: f64) -> f64 {
         let odds = |mean: f64| (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
         match self {

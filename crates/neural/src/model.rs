@@ -110,7 +110,7 @@ impl std::fmt::Display for RecordError {
             Self::Width { found, expected } => {
                 write!(
                     f,
-                    "records have {found} values, the model expects {expected}"
+                    "records have {found} values, but the model expects {expected}"
                 )
             }
             Self::Domain { record, error } => write!(f, "record {}: {error}", record + 1),
@@ -153,7 +153,7 @@ impl Architecture {
         {
             let width = self.width;
             return error(format!(
-                "records of {width} values do not divide into groups of {categories} categories"
+                "records of {width} values cannot be divided into groups of {categories} categories"
             ));
         }
         Ok(())
@@ -395,7 +395,7 @@ mod tests {
             }
         }
         for tensor in initial_weights(Simd::detect(), &specs, 3, Some(0.3)) {
-            // Few numbers say little about their spread.
+            // A few numbers do not determine their spread.
             let wide = tensor.data.len() < 64 || (spread(&tensor) / 0.3 - 1.0).abs() < 0.25;
             assert!(wide, "{}: {}", tensor.spec.name, spread(&tensor));
         }

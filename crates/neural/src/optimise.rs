@@ -46,7 +46,7 @@ impl Default for Optimiser {
 }
 
 impl Optimiser {
-    /// Adagrad with its usual epsilon.
+    /// Adagrad with its default epsilon.
     pub fn adagrad(step: f32) -> Self {
         Self::Adagrad {
             step,
@@ -55,7 +55,7 @@ impl Optimiser {
         }
     }
 
-    /// Adam with its usual constants.
+    /// Adam with its default constants.
     pub fn adam(step: f32) -> Self {
         Self::Adam {
             step,
@@ -137,7 +137,7 @@ pub(crate) fn ascend(
 /// Reads `n ≤ 16` numbers.
 #[inline(always)]
 unsafe fn get<S: F32x16>(p: *const f32, n: usize) -> S {
-    // SAFETY: the kernels below pass chunks of slices, of which `n` numbers are left.
+    // SAFETY: the kernels below pass chunks of slices, in which `n` numbers remain.
     unsafe {
         if n == LANES32 {
             S::load(p)
@@ -150,7 +150,7 @@ unsafe fn get<S: F32x16>(p: *const f32, n: usize) -> S {
 /// Writes `n ≤ 16` numbers.
 #[inline(always)]
 unsafe fn put<S: F32x16>(x: S, p: *mut f32, n: usize) {
-    // SAFETY: the kernels below pass chunks of exclusively borrowed slices, of which `n` numbers are left.
+    // SAFETY: the kernels below pass chunks of exclusively borrowed slices, in which `n` numbers remain.
     unsafe {
         if n == LANES32 {
             x.store(p);

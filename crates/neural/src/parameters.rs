@@ -77,7 +77,7 @@ pub(crate) struct Parameters {
     pub updates: u64,
 }
 
-/// The parts of an update besides following the gradient.
+/// The parts of an update other than the gradient.
 #[derive(Clone, Copy)]
 pub(crate) struct UpdateRule {
     pub optimiser: Optimiser,

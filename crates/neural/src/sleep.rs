@@ -222,7 +222,7 @@ impl<'a> WakeSleep<'a> {
     }
 }
 
-/// A program beside scratch memory for it.
+/// A program with scratch memory for it.
 pub(crate) fn with_workspace(
     program: SingleProgram,
     lanes: usize,

@@ -57,7 +57,7 @@ impl Temper {
                 if !points.is_empty() && ordered && points.iter().all(|&(_, t)| good(t)) {
                     Ok(())
                 } else {
-                    Err("a schedule needs rising passes and positive temperatures".to_owned())
+                    Err("a schedule needs increasing passes and positive temperatures".to_owned())
                 }
             }
         }

@@ -87,7 +87,7 @@ impl TrainSettings {
                 if records.width() != width {
                     let found = records.width();
                     return error(format!(
-                        "{what} records have {found} values, the model expects {width}"
+                        "{what} records have {found} values, but the model expects {width}"
                     ));
                 }
             }
@@ -141,7 +141,7 @@ pub struct TrainState {
     last: Option<f64>,
 }
 
-/// What training made.
+/// The result of training.
 #[derive(Clone, Debug)]
 pub struct Trained {
     /// Point estimates or posterior means. With patience they are the best by the validation bound, otherwise the
@@ -210,7 +210,7 @@ impl<'a> Trainer<'a> {
                 .zip(&self.bound.specs)
                 .all(|(tensor, spec)| tensor.spec == *spec && tensor.data.len() == spec.len());
         if !same {
-            let text = "the weights to begin with are of another architecture";
+            let text = "the initial weights have another architecture";
             return Err(TrainError(text.to_owned()));
         }
         self.start = Some(tensors);
@@ -369,7 +369,7 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration: keeps the weights (with patience the best ones), and stops when the validation bound no
+    /// Ends an iteration. It keeps the weights (with patience the best ones), and stops when the validation bound no
     /// longer rises, or when the last update produced non-finite weights, which no bound of a minibatch has shown yet.
     pub(crate) fn judge(
         &mut self,

@@ -1,7 +1,7 @@
 //! The exports of the WebAssembly module, and its imports from the page.
 //!
-//! A text is passed as the address and the number of its bytes: the page allocates memory by `allocate`, fills it, and
-//! calls `check` or `fit`, which then own the memory and leave their answer at `answer` with `answer_length` bytes.
+//! A text is passed as its address and its number of bytes. The page allocates memory with `allocate`, fills it, and
+//! calls `check` or `fit`, which then own the memory and store their answer at `answer` with `answer_length` bytes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
 /// # Safety
 /// `text` comes from `allocate(length)`, and this call frees it.
 unsafe fn task(text: *mut u8, length: usize) -> Result<Task, serde_json::Error> {
-    // SAFETY: the room was made so, and nobody else has it now.
+    // SAFETY: `allocate` made this memory, and no other code has it now.
     let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text, length)) };
     serde_json::from_slice(&bytes)
 }
@@ -56,7 +56,7 @@ fn answer_with(answer: &Value) {
 /// `text` comes from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
-    // SAFETY: as this function asks.
+    // SAFETY: by the contract of this function.
     let task = unsafe { task(text, length) };
     answer_with(&match task {
         Ok(task) => crate::check(&task, Arc::new(now)),
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
         // SAFETY: the text lives until the page has read it.
         unsafe { panicked(words.as_ptr(), words.len()) };
     }));
-    // SAFETY: as this function asks.
+    // SAFETY: by the contract of this function.
     let task = unsafe { task(text, length) };
     answer_with(&match task {
         Ok(task) => crate::fit(&task, &now, &mut |word| {

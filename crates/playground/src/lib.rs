@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 /// The program's name in messages.
 const PROGRAM: &str = "program.stan";
 
-/// Seconds after which a check of the data gives up: it is made while somebody types.
+/// Seconds after which a check of the data stops, because it runs while the user types.
 const PATIENCE: f64 = 2.0;
 
 /// Seconds between two words about a run.
@@ -140,13 +140,13 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let variables: Vec<Value> = (variables.iter())
         .map(|variable| json!({ "name": variable.name, "shape": variable.shape }))
         .collect();
-    // What takes long is no mistake.
+    // A slow check is not an error.
     let wrong = wrong.filter(|text| !text.contains(TOO_LONG));
     json!({ "diagnostics": diagnostics, "data": wrong, "variables": variables })
 }
 
 /// The reason why a check of the data ended early.
-const TOO_LONG: &str = "this takes longer than a look while typing may";
+const TOO_LONG: &str = "the evaluation takes too long for a preview while typing";
 
 /// Reports the state of a run from time to time.
 struct Teller<'a> {
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(first["line"], 2);
         let text: Vec<u16> = "// 𝛽\nparameters { real x }".encode_utf16().collect();
         let from = first["range"]["from"].as_u64().unwrap() as usize;
-        // Where the statement ends that lacks a semicolon.
+        // At the end of the statement without a semicolon.
         assert_eq!(char::from_u32(u32::from(text[from])), Some('x'));
     }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 /// A value that the flag does not accept.
 pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| {
-        // The location in a text that no user has seen says nothing.
+        // A location in a text that the user has not seen is useless.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         PyTypeError::new_err(format!("{what} is wrong: {said}"))

@@ -34,8 +34,8 @@ struct Callback<'a> {
     turn: &'a Turn,
 }
 
-/// Functions in Python are called by one thread at a time: PyTensor's functions, and many others with a cache, store
-/// their state in one function, and the interpreter's lock may change hands between any two of their steps.
+/// Python functions are called by one thread at a time. PyTensor's functions, and many others with a cache, store their
+/// state in one function, and another thread may take the interpreter's lock between any two of their steps.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
@@ -77,11 +77,11 @@ impl Callback<'_> {
     fn matrix(&self, what: &str, given: &Bound<'_, PyAny>, lanes: usize) -> PyResult<Vec<f64>> {
         let expected = || format!("{what} of shape ({lanes}, {}) and type float64", self.dim);
         let array: PyReadonlyArray2<'_, f64> = given.extract().map_err(|_| {
-            PyTypeError::new_err(format!("the density gave {given:?} for {}", expected()))
+            PyTypeError::new_err(format!("the density returned {given:?} for {}", expected()))
         })?;
         if array.shape() != [lanes, self.dim] {
             return Err(PyValueError::new_err(format!(
-                "the density gave an array of shape {:?} for {}",
+                "the density returned an array of shape {:?} for {}",
                 array.shape(),
                 expected()
             )));
@@ -97,17 +97,17 @@ impl Callback<'_> {
             let (values, slopes): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
                 given.extract(py).map_err(|_| {
                     PyTypeError::new_err(
-                        "a density gives two arrays for points: values and gradients",
+                        "a density must return two arrays for points: values and gradients",
                     )
                 })?;
             let values: PyReadonlyArray1<'_, f64> = values.extract().map_err(|_| {
                 PyTypeError::new_err(format!(
-                    "the density gave {values:?} for {lanes} values of type float64"
+                    "the density returned {values:?} for {lanes} values of type float64"
                 ))
             })?;
             if values.len() != lanes {
                 return Err(PyValueError::new_err(format!(
-                    "the density gave {} values for {lanes} points",
+                    "the density returned {} values for {lanes} points",
                     values.len()
                 )));
             }
@@ -239,7 +239,7 @@ fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
 }
 
 /// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`. Its draws are
-/// of `variables`, which `constrain(point)` returns flat, each with its first index fastest; by default they are
+/// of `variables`, which `constrain(point)` returns flat, each with its first index fastest. By default they are
 /// coordinates.
 #[pyfunction]
 #[pyo3(signature = (function, products, names, variables, constrain, request, point, threads, progress))]
@@ -278,8 +278,9 @@ pub fn fit_density(
             Some(_) => fit(callback, values, &request, point, watch),
             None => fit(Differenced(callback), values, &request, point, watch),
         };
-        // Attached to the interpreter all along, if mostly without its lock: a thread that is not has a stack for Python
-        // mapped and unmapped at every call, which then costs 11 µs beside the function instead of 4.
+        // The thread remains attached to the interpreter, although mostly without its lock. A thread that is not
+        // attached has a stack for Python mapped and unmapped at every call, which then costs 11 µs in addition to the
+        // function instead of 4.
         Python::attach(|py| py.detach(run))
     })?;
     if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {

@@ -12,19 +12,20 @@ create_exception!(
     jensen,
     Error,
     PyValueError,
-    "A file is damaged or of another kind than was expected: with its name, and the way out."
+    "A file is damaged or has another format than expected. The message names the file and a remedy."
 );
 create_exception!(
     jensen,
     StanError,
     PyValueError,
-    "A Stan program, or its data under the program's declarations, is wrong: with the location and an excerpt."
+    "A Stan program is invalid, or the data do not match its declarations. The message has the location and an \
+     excerpt."
 );
 create_exception!(
     jensen,
     FitError,
     PyRuntimeError,
-    "A fit could not be run, with the reason. A fit that is not to be trusted is no error."
+    "Jensen could not run a fit. The message gives the reason. An untrusted fit does not raise an exception."
 );
 
 /// The exception for an error.

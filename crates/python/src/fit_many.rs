@@ -65,7 +65,7 @@ pub fn fit_row(py: Python<'_>, fits: &str, task: &str) -> PyResult<String> {
     write(&row.ok_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))?)
 }
 
-/// The row of a task whose fit produced none.
+/// The row of a task whose fit has no result.
 #[pyfunction]
 pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
     write(&FitRow::failed(&read(task)?, why, 0.0))
@@ -74,7 +74,7 @@ pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
 /// The folder of many fits.
 #[pyclass]
 pub struct Ledger {
-    // Python has threads; the folder has one writer.
+    // Python has threads, but the folder has one writer.
     inner: Mutex<fit_many::Ledger>,
     tasks: Vec<Task>,
 }
@@ -93,7 +93,7 @@ impl Ledger {
         })
     }
 
-    /// The numbers of the tasks that have no row yet.
+    /// The indices of the tasks without a row.
     fn pending(&self) -> Vec<usize> {
         self.held().pending(&self.tasks)
     }

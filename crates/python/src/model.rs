@@ -132,8 +132,8 @@ impl BoundModel {
         let dim = self.dimension();
         if columns != dim {
             return Err(PyValueError::new_err(format!(
-                "{what} of shape ({rows}, {columns}): expected (n, {dim}), {dim} being the unconstrained dimension of the \
-                 model"
+                "{what} of shape ({rows}, {columns}): expected (n, {dim}), where {dim} is the unconstrained \
+                 dimension of the model"
             )));
         }
         Ok((rows, lanes_of(points.as_slice()?, rows, dim)))
@@ -147,7 +147,7 @@ impl BoundModel {
         let count = self.records().unwrap_or(0);
         if let Some(beyond) = records.iter().find(|n| **n as usize >= count) {
             return Err(PyIndexError::new_err(format!(
-                "record {beyond} of {count}: records are counted from 0"
+                "record {beyond} of {count}: record numbers start at 0"
             )));
         }
         Ok(Some(records))
@@ -297,7 +297,7 @@ impl BoundModel {
         let (given, v) = self.points("directions", &directions)?;
         if given != rows {
             return Err(PyValueError::new_err(format!(
-                "{given} directions for {rows} points: expected one for each"
+                "{given} directions for {rows} points: expected one per point"
             )));
         }
         let records = self.chosen(records)?;

@@ -98,7 +98,7 @@ impl Program {
         Ok((Self { inner, threads }, kept.notes, kept.priors))
     }
 
-    /// Opens the folder of an earlier fit: its program, compiled, with the given settings over its own.
+    /// Opens the folder of an earlier fit: its compiled program with its settings, except the given ones.
     #[staticmethod]
     fn stored(
         py: Python<'_>,
@@ -193,7 +193,7 @@ impl Program {
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),
                     cancel: Some(&watch.cancel),
-                    // Without a folder there is nothing for them to be left in.
+                    // Without a folder there is nowhere to store them.
                     partial: out.is_some(),
                     observer: &mut Eyes(watch),
                 },
@@ -366,7 +366,7 @@ impl Fitted {
     ) -> PyResult<Drawn<'py>> {
         let Some(program) = &self.program else {
             return Err(PyValueError::new_err(
-                "a fit of a density in Python keeps its draws alone: ask for more with `draws=` when fitting",
+                "a fit of a density in Python keeps only its draws: request more with `draws=` when fitting",
             ));
         };
         let settings = &self.fitted.settings;
@@ -437,11 +437,11 @@ pub fn generate<'py>(
         let mut source = Source::of(name, text, includes, values.as_ref());
         if let Some(path) = &data_file {
             let data = DataFile::read(path)?;
-            // What the words meant in the fit is not known here.
+            // The meaning of the words in the fit is unknown here.
             if let Some(column) = data.levels()?.keys().next() {
                 return Err(Error::Input(format!(
-                    "`{}`: the words of column `{column}` would be numbered anew, which need not be as in the fit: give \
-                     their numbers, or use the command `jensen generate` on the fit's folder",
+                    "`{}`: Jensen would number the words of column `{column}` again, perhaps differently from \
+                     the fit: give their numbers, or use the command `jensen generate` on the fit's folder",
                     path.display()
                 )));
             }

@@ -20,7 +20,7 @@ use crate::estimators::computed;
 use crate::program::read_request;
 use crate::watch::{Eyes, supervised};
 
-/// Shards that a process keeps compiled, each with two blocks of its records.
+/// Number of shards that a process keeps compiled, each with two blocks of its records.
 const KEPT: usize = 8;
 
 /// A shard, compiled once per process while it is among the most recent ones.
@@ -118,7 +118,7 @@ pub fn fit_shards(
     let given = read_request(request)?;
     if resume && out.is_none() {
         return Err(PyValueError::new_err(
-            "resume goes on in a folder: give out=",
+            "resume= continues a run in its folder: give out=",
         ));
     }
     let values = data.map(data_set).transpose()?;
@@ -156,7 +156,7 @@ pub fn fit_shards(
             memory_limit: program.request().memory_limit(),
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A run that is stopped leaves its checkpoint.
+            // A stopped run leaves its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

@@ -49,7 +49,7 @@ pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Fr
     Frame::new("the data frame", columns).map_err(|error| raise(&error.into()))
 }
 
-/// Rows that have predictions, the names and shapes of what is predicted, and draws of it, one a row.
+/// Rows that have predictions, the names and shapes of the predicted quantities, and their draws, one per row.
 type Predictions<'py> = (
     Vec<usize>,
     Vec<(String, Vec<usize>)>,
@@ -87,7 +87,7 @@ pub fn regress_predict<'py>(
     Ok((rows, variables, PyArray2::from_vec2(py, &draws)?))
 }
 
-/// Words of a row, and what they say of: mean, standard deviation, and the ends of the central 90 %.
+/// Words of a row, and their statistics: mean, standard deviation, and the ends of the central 90 %.
 type Summaries = Vec<(Vec<Option<String>>, [f64; 4])>;
 
 fn numbers(summary: &Summary) -> [f64; 4] {

@@ -13,10 +13,10 @@ use jensen::stan::Halt;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// How often signals are looked at and progress is reported.
+/// Period between checks of signals and reports of progress.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Stacks, for the interpreter of programs: only touched pages take memory.
+/// Stacks for the interpreter of programs. They take memory only where they are used.
 const STACK: usize = 256 << 20;
 
 /// The shared state of a worker and the interpreter's thread.

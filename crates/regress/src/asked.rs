@@ -9,10 +9,10 @@ use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The family that is asked for; several responses of the family gaussian have one of their own.
+/// The requested family. Several responses of the family gaussian use the family `multi_normal`.
 ///
 /// # Errors
-/// There is no such family, or it has no such link.
+/// The family does not exist, or it lacks the link.
 pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
     let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
     let several = request.formulas.first().and_then(|text| {
@@ -25,26 +25,26 @@ pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
     Ok((family, link))
 }
 
-/// Formulas as they were read.
+/// Parsed formulas.
 pub struct Formulas {
-    /// That of the mean.
+    /// The formula of the mean.
     pub mean: Formula,
-    /// By parameter.
+    /// Formulas of other parameters, with the parameter's name.
     pub others: Vec<(String, Formula)>,
-    /// Columns that are imputed, with the formulas of their means: `x | mi() ~ z`.
+    /// Imputed columns with the formulas of their means: `x | mi() ~ z`.
     pub imputed: Vec<(String, Formula)>,
-    /// Parameters that have a value.
+    /// Parameters with a fixed value.
     pub fixed: BTreeMap<String, f64>,
 }
 
 impl Formulas {
-    /// Reads all formulas of a request.
+    /// Parses all formulas of a request.
     ///
     /// # Errors
-    /// One cannot be read, or is of no parameter of the family.
+    /// A formula is invalid, or the family has no such parameter.
     pub fn parse(request: &Request, family: &Family) -> Result<Self> {
         let Some(first) = request.formulas.first() else {
-            return Err(Error::new("no formula is given").help("write one such as `y ~ x`"));
+            return Err(Error::new("there is no formula").help("write a formula such as `y ~ x`"));
         };
         let mut made = Self {
             mean: Formula::parse(first)?,
@@ -73,7 +73,7 @@ impl Formulas {
                                 start: 0,
                                 end: text.len(),
                             },
-                            "a fixed parameter is a number",
+                            "a fixed parameter must be a number",
                         )
                         .help("write nu = 4, or a formula such as nu ~ x"));
                     };
@@ -99,9 +99,10 @@ impl Formulas {
                         return Err(Error::at(
                             text,
                             left.span,
-                            "left of `~` stands a parameter of the family",
+                            "the left side of `~` must be a parameter of the family",
                         )
-                        .help("several responses are mvbind(a, b); a column that is imputed has a formula 'column | mi() ~ …'"));
+                        .help("write several responses as mvbind(a, b), and the formula of an imputed column \
+                               as 'column | mi() ~ …'"));
                     };
                     let found = (name.clone(), left.span);
                     made.fixed.remove(name);
@@ -116,9 +117,9 @@ impl Formulas {
                     return Err(Error::at(
                         text,
                         span,
-                        format!("`{name}` is no name of a parameter"),
+                        format!("`{name}` cannot be the name of a parameter"),
                     )
-                    .help("parameters of a formula have names of letters and digits"));
+                    .help("names of parameters in a formula consist of letters and digits"));
                 }
                 made.mean.parameters.push(name);
             } else if !names.contains(&name.as_str()) {
@@ -128,7 +129,7 @@ impl Formulas {
                     format!("the family {} has no parameter `{name}`", family.name),
                 );
                 return Err(error.help(match names.as_slice() {
-                    [] => "it has a mean alone".to_owned(),
+                    [] => "it has only a mean".to_owned(),
                     names => format!("it has {}", names.join(", ")),
                 }));
             }
@@ -143,7 +144,7 @@ impl Formulas {
     }
 }
 
-/// The columns that the right side of a formula may mean by `.`: those that nothing left of `~` names.
+/// The columns that `.` on the right side of a formula denotes: those that do not occur on the left side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);
@@ -156,8 +157,8 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     frame.names().iter().filter(named).cloned().collect()
 }
 
-/// Every column that has a value in each row used, with its place in the text; columns that are imputed may lack values in a fit,
-/// and new rows need no standard errors of measurements.
+/// Every column that must have a value in each row, with its location in the text. In a fit, imputed columns may lack
+/// values. For new rows, standard errors of measurements are not necessary.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
     let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);
@@ -173,7 +174,7 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
                     None => name != Some("me") || *at == 0,
                     Some(name) => matches!(name, "by" | "time" | "gr"),
                 });
-            // Residuals of new rows are not known, nor are those before them.
+            // The residuals of new rows and of the rows before them are unknown.
             let data = data.filter(|_| fitting || name != Some("ar"));
             data.for_each(|(_, a)| a.value.columns(found));
         }
@@ -187,13 +188,13 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     }
 }
 
-/// The rows in which all of these columns have values, and what is missing.
+/// The rows in which all named columns have values, and the number of missing values per column.
 pub type Complete = (Vec<usize>, Vec<(String, usize)>);
 
-/// The rows in which all of these columns have values.
+/// The rows in which all named columns have values.
 ///
 /// # Errors
-/// There is no such column.
+/// A column does not exist.
 pub fn complete(frame: &Frame, named: &[(String, Span)], text: &str) -> Result<Complete> {
     let mut keep = vec![true; frame.rows()];
     let mut missing: Vec<(String, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Design matrices: columns and names of the terms of a linear predictor, as R's `model.matrix` has them.
+//! Design matrices: columns and names of the terms of a linear predictor, equal to those of R's `model.matrix`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::evaluate::{Evaluator, Value};
 use crate::formula::Terms;
 use crate::syntax::Expr;
 
-/// How a factor becomes columns where its mean is in the model already.
+/// The coding of a factor whose mean is already in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contrasts {
-    /// Each level against the first one.
+    /// Each level minus the first one.
     #[default]
     Treatment,
-    /// Each level but the last one against the mean of all.
+    /// Each level except the last minus the mean of all.
     Sum,
-    /// Each level against the mean of those before it.
+    /// Each level minus the mean of the levels before it.
     Helmert,
 }
 
-/// The names of the contrasts, as they are asked for.
+/// The contrasts by their names in requests.
 pub const CONTRASTS: [(&str, Contrasts); 3] = [
     ("treatment", Contrasts::Treatment),
     ("sum", Contrasts::Sum),
@@ -43,17 +43,17 @@ impl Design {
     }
 }
 
-/// A variable of a term: its columns as numbers, or by levels.
+/// A variable of a term: numeric columns, or a factor.
 enum Variable {
     Plain(Vec<(String, Vec<f64>)>),
-    /// A factor: codes, names of levels, and whether its order means something.
+    /// A factor: codes, names of levels, and whether the levels are ordered.
     Levels(Vec<u32>, Vec<String>, bool),
 }
 
-/// The design matrix of terms, an intercept included where there is one.
+/// The design matrix of terms, including the intercept if the terms have one.
 ///
 /// # Errors
-/// A variable has no value, or a factor a single level.
+/// A variable has no value, or a factor has a single level.
 pub fn design(
     terms: &Terms,
     contrasts: Contrasts,
@@ -86,7 +86,7 @@ pub fn design(
     Ok(made)
 }
 
-/// Products of all columns, those of the left one running fastest.
+/// Products of all pairs of columns. The left columns vary fastest.
 fn times(left: &Design, right: &Design) -> Design {
     let mut made = Design::default();
     for (name, column) in right.names.iter().zip(&right.columns) {
@@ -118,9 +118,9 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
             if evaluator.learning && factor.levels.len() < 2 {
                 let level = factor.levels.first().cloned().unwrap_or_default();
                 let message =
-                    format!("the factor `{expr}` has one level, `{level}`, in the rows used");
+                    format!("the factor `{expr}` has only the level `{level}` in the rows used");
                 return Err(Error::at(text, expr.span, message)
-                    .help("a factor that is the same in all rows explains nothing: leave it out"));
+                    .help("a factor that is the same in all rows has no effect: remove it"));
             }
             let (codes, levels) = (factor.codes, factor.levels);
             dates(expr, &levels, text)?;
@@ -130,7 +130,7 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
     }
 }
 
-/// Refuses dates as levels: a coefficient for each day is what nobody wants.
+/// Rejects dates as levels, because a coefficient per day is almost certainly a mistake.
 fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     let is_date = |level: &String| {
         let b = level.as_bytes();
@@ -142,13 +142,15 @@ fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     };
     match levels.iter().all(is_date) {
         false => Ok(()),
-        true => Err(Error::at(text, expr.span, format!("`{expr}` holds dates such as `{}`", levels[0]))
-            .help("make a number of it in the table, such as days since the first one, or group by it: (1 | date)")),
+        true => Err(Error::at(text, expr.span, format!("`{expr}` has dates such as `{}`", levels[0]))
+            .help("convert it to a number in the table, such as days since the first date, or group by it: (1 \
+                   | date)")),
     }
 }
 
-/// For each term, which of its factors stand with all their levels instead of contrasts (R's `TermCode` and the adjustment of
-/// models without intercept in its `modelframe.c`): those whose margin, the term without them, is not in the model.
+/// For each term, the factors that need all levels instead of contrasts: those whose margin, the term without the
+/// factor, is not in the model (R's `TermCode`, and the adjustment for models without an intercept in its
+/// `modelframe.c`).
 fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     let mut full: Vec<Vec<bool>> = terms
         .fixed
@@ -202,7 +204,7 @@ fn unit(count: usize, at: usize) -> Vec<f64> {
     (0..count).map(|i| f64::from(u8::from(i == at))).collect()
 }
 
-/// The contrasts of a factor: for each column what is added to the name, and its value at each level.
+/// The contrasts of a factor: for each column its name suffix, and its value at each level.
 fn matrix(levels: &[String], ordered: bool, contrasts: Contrasts) -> Vec<(String, Vec<f64>)> {
     let count = levels.len();
     if ordered {

@@ -1,4 +1,4 @@
-//! Tables that ask what a column does: the rows with one column changed, and grids over one or two columns.
+//! Tables for the effects of a column: the rows with one column changed, and grids over one or two columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,39 +9,40 @@ use crate::frame::{Column, Frame};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// Points of a curve.
+/// The number of points on a curve.
 const POINTS: usize = 41;
 
-/// The step of a slope, as a share of the column's range: what the package marginaleffects takes.
+/// The step of a slope as a share of the column's range, equal to that of the R package marginaleffects.
 const STEP: f64 = 1e-4;
 
-/// What a column may be changed to.
+/// The values to which a column can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     /// Any number.
     Number,
-    /// One of its values: words, truth values, numbers that stand for levels.
+    /// One of its values, for words, truth values and numbers that represent levels.
     Level,
 }
 
-/// What an average effect compares: the expected values of the rows in two tables, divided by a step.
+/// An average effect: the difference of the expected values of two tables, divided by a step.
 pub struct Contrast {
     /// The column.
     pub column: String,
     /// `dY/dX`, or the two levels.
     pub name: String,
-    /// What is subtracted.
+    /// The table whose expected values are subtracted.
     pub from: Frame,
-    /// From what.
+    /// The table from whose expected values they are subtracted.
     pub to: Frame,
-    /// The distance of the two in the column, of slopes.
+    /// For slopes, the difference of the column between the two tables.
     pub step: f64,
 }
 
-/// The average effects of each column over the rows of a table: slopes of numbers, and differences of each level from the first one.
+/// The average effects of each column over the rows of a table: slopes for numbers, and differences of each level from
+/// the first one for factors.
 ///
 /// # Errors
-/// The table lacks a column that a formula names.
+/// The table lacks a column of a formula.
 pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     let mut made = Vec::new();
     for (name, change) in causes(request, frame)?.columns {
@@ -80,40 +81,40 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     Ok(made)
 }
 
-/// A curve over one column, or several, one for each value of another column.
+/// A curve over one column, or one curve for each value of a second column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The column that changes along it.
+    /// The column along the curve.
     pub column: String,
-    /// Its values, where they are numbers.
+    /// The values of a numeric column.
     pub at: Vec<f64>,
-    /// Its levels otherwise.
+    /// The levels of any other column.
     pub levels: Vec<String>,
-    /// The other column, and its values.
+    /// The second column, and its values.
     pub by: Option<(String, Vec<String>)>,
 }
 
 impl Curve {
-    /// Points of one line.
+    /// The number of points of one line.
     pub fn points(&self) -> usize {
         self.at.len().max(self.levels.len())
     }
 
-    /// Lines.
+    /// The number of lines.
     pub fn lines(&self) -> usize {
         self.by.as_ref().map_or(1, |(_, values)| values.len())
     }
 }
 
-/// The curves of every column, and of pairs that one term has, with the table of their points, curve by curve and line by line: other
-/// columns are at their means, or at their first level.
+/// The curves of every column and of every pair in one term, with the table of their points, ordered by curve and line.
+/// Other columns are at their means or first levels.
 ///
 /// # Errors
-/// A formula cannot be read.
+/// A formula is invalid.
 pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     let causes = causes(request, frame)?;
     let change = |name: &str| causes.columns.iter().find(|(other, _)| other == name);
-    // Each curve with the values of its columns, point by point.
+    // The values of each curve's columns, point by point.
     let mut curves = Vec::new();
     let mut cells: Vec<Vec<(String, Column)>> = Vec::new();
     let mut add = |first: &(String, Change), second: Option<&(String, Change)>| {
@@ -185,7 +186,7 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     Ok((curves, grid))
 }
 
-/// The columns that terms name, and pairs that one term has.
+/// The columns in terms, and the pairs that share a term.
 #[derive(Default)]
 struct Causes {
     columns: Vec<(String, Change)>,
@@ -201,7 +202,7 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
         let terms = formula.terms(&others(formula, frame))?;
         let mut named = Vec::new();
         columns(&terms, false, &mut named);
-        // Every column is there.
+        // `Regression::new` has checked that every column exists.
         complete(frame, &named, &formula.text)?;
         let mut of: Vec<Vec<String>> = Vec::new();
         for variable in &terms.variables {
@@ -227,7 +228,7 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
 }
 
 impl Causes {
-    /// Notes the columns of an expression; those that stand for levels within it change by level.
+    /// Records the columns of an expression. Columns that represent levels inside it change by level.
     fn visit(&mut self, expr: &Expr, frame: &Frame, levels: bool, names: &mut Vec<String>) {
         match &expr.kind {
             Kind::Name(name) => {
@@ -256,7 +257,7 @@ impl Causes {
             Kind::Call(name, arguments) => {
                 let levels =
                     levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
-                // Times and regions are places of rows, not causes, and standard errors none either.
+                // Times, regions and standard errors are properties of rows, not causes.
                 let shown = match name.as_str() {
                     "ar" | "car" => 0,
                     "me" => 1,
@@ -293,7 +294,7 @@ fn range(x: &[f64]) -> (f64, f64) {
     (least, x.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// The values of a column as a column of one row each, with their labels.
+/// Each distinct value of a column as a column of one row, with its label.
 fn levels(column: &Column) -> Vec<(String, Column)> {
     match column {
         Column::Factor(factor) => (0..factor.levels.len())
@@ -315,7 +316,7 @@ fn levels(column: &Column) -> Vec<(String, Column)> {
     }
 }
 
-/// The values that a curve has: of numbers so many over the range, or three about the mean.
+/// The values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
 fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)> {
     let (Column::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -339,7 +340,7 @@ fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)
     (0..points).map(labelled).collect()
 }
 
-/// What a column is where another one changes: its mean, or its first level.
+/// The value of a column while another one changes: its mean or its first level.
 fn usual(column: &Column, change: Change) -> Column {
     match (column, change) {
         (Column::Numbers(x), Change::Number) => Column::Numbers(vec![mean(&present(x))]),
@@ -353,7 +354,7 @@ fn usual(column: &Column, change: Change) -> Column {
     }
 }
 
-/// One row many times.
+/// A column with `rows` copies of one row.
 fn repeated(one: &Column, rows: usize) -> Column {
     match one {
         Column::Numbers(x) => Column::Numbers(vec![x[0]; rows]),
@@ -362,7 +363,7 @@ fn repeated(one: &Column, rows: usize) -> Column {
     }
 }
 
-/// Columns of one row each as one column of the kind of `like`.
+/// Concatenates columns of one row into one column of the same kind as `like`.
 fn joined(like: &Column, parts: &[Column]) -> Column {
     let number = |part: &Column| match part {
         Column::Numbers(x) | Column::Truth(x) => x[0],

@@ -1,20 +1,20 @@
-//! What is wrong with a formula, a prior or a table, and where.
+//! Errors in a formula, a prior or a table, with their location.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a text, the end not included.
+/// A range of bytes in a text, excluding the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// The first.
+    /// The first byte.
     pub start: usize,
-    /// The one after the last.
+    /// The byte after the last one.
     pub end: usize,
 }
 
 impl Span {
-    /// From where this one begins to where the other one ends.
+    /// The range from the start of this one to the end of the other.
     pub fn to(self, other: Self) -> Self {
         Self {
             start: self.start,
@@ -23,22 +23,22 @@ impl Span {
     }
 }
 
-/// One thing that is wrong; `Display` shows the place underlined and the way out.
+/// An error. `Display` underlines its location and adds the remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// What, in a sentence without full stop.
+    /// The problem, as a sentence without a full stop.
     pub message: String,
-    /// The text and the place in it, where it is in one.
+    /// The text and the location in it, if the error has one.
     pub place: Option<(String, Span)>,
-    /// The way out; may be empty.
+    /// The remedy, which may be empty.
     pub help: String,
 }
 
-/// What this crate answers.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Something that is in no text.
+    /// An error without a location.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -47,7 +47,7 @@ impl Error {
         }
     }
 
-    /// Something at a place of a text.
+    /// An error at a location in a text.
     pub fn at(text: &str, span: Span, message: impl Into<String>) -> Self {
         Self {
             place: Some((text.to_owned(), span)),
@@ -55,14 +55,14 @@ impl Error {
         }
     }
 
-    /// The same with the way out.
+    /// Adds a remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
 
-    /// The same at this place, where it has none.
+    /// Adds a location if the error has none.
     #[must_use]
     pub fn or_at(mut self, text: &str, span: Span) -> Self {
         self.place.get_or_insert_with(|| (text.to_owned(), span));
@@ -74,7 +74,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if let Some((text, span)) = &self.place {
-            // A formula may come over several lines, and is shown as one.
+            // A formula may span several lines, but the message shows it as one.
             let shown: String = text
                 .chars()
                 .map(|c| if c.is_control() { ' ' } else { c })

@@ -1,5 +1,5 @@
-//! Values of expressions over a frame, and what calls such as `poly(x, 3)` learn from the data, so that new rows get the same
-//! columns.
+//! Values of expressions over a frame, and the state that calls such as `poly(x, 3)` estimate from the data, so that
+//! new rows get the same columns.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::error::{Error, Result};
 use crate::frame::{Column, Factor, Frame};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// What a call, or a column of words, learnt from the data.
+/// The state that a call, or a column of words, estimates from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Levels of a factor.
     Levels {
-        /// In their order.
+        /// The levels in order.
         levels: Vec<String>,
-        /// Whether the order means something.
+        /// Whether the levels are ordered.
         ordered: bool,
     },
-    /// What is subtracted, and what the rest is divided by.
+    /// The subtracted centre and the divisor.
     Scale(f64, f64),
     /// Orthogonal polynomials.
     Polynomial(Polynomial),
@@ -29,7 +29,7 @@ pub enum State {
     Spline(Spline),
 }
 
-/// What calls learnt, by their text.
+/// The states of calls, by their text.
 pub type States = BTreeMap<String, State>;
 
 /// The values of an expression.
@@ -41,19 +41,20 @@ pub enum Value {
     Numbers(Vec<f64>),
     /// A truth value for each row.
     Truth(Vec<f64>),
-    /// Several columns with what is added to the name of the term.
+    /// Several columns with their name suffixes.
     Matrix(Vec<(String, Vec<f64>)>),
     /// A factor.
     Factor(Factor),
 }
 
-/// Evaluates over complete rows of a frame: learning, or by what was learnt.
+/// Evaluates expressions over complete rows of a frame. In a fit it estimates the state of calls, and for new rows it
+/// uses the stored state.
 pub struct Evaluator<'a> {
     /// The rows.
     pub frame: &'a Frame,
-    /// What calls learnt.
+    /// The states of calls.
     pub states: &'a mut States,
-    /// Whether what is not known is learnt.
+    /// Whether to estimate missing states.
     pub learning: bool,
     /// The text of the formula, for messages.
     pub text: &'a str,
@@ -67,7 +68,7 @@ impl Evaluator<'_> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// A column or a function is not known, or words stand where numbers are needed; numbers that are not finite.
+    /// A column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
     pub fn value(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.raw(expr)?;
         let check = |x: &[f64]| x.iter().position(|x| !x.is_finite());
@@ -82,18 +83,18 @@ impl Evaluator<'_> {
                 .error(
                     expr,
                     format!(
-                        "`{expr}` is not a finite number in row {} of those used",
+                        "`{expr}` is not a finite number in row {} of the rows used",
                         row + 1
                     ),
                 )
-                .help("leave out such rows, or transform the column otherwise")),
+                .help("remove such rows, or transform the column in another way")),
         }
     }
 
-    /// Numbers, one a row.
+    /// The value as one number per row.
     ///
     /// # Errors
-    /// As [`value`](Self::value), and where the value is none.
+    /// As for [`value`](Self::value), or the expression has no numeric value.
     pub fn numbers(&mut self, expr: &Expr) -> Result<Vec<f64>> {
         let rows = self.frame.rows();
         match self.value(expr)? {
@@ -102,16 +103,17 @@ impl Evaluator<'_> {
             Value::Matrix(mut columns) if columns.len() == 1 => Ok(columns.remove(0).1),
             Value::Matrix(_) => Err(self.error(
                 expr,
-                format!("`{expr}` is several columns, and one is needed"),
+                format!("`{expr}` has several columns, but only one is possible here"),
             )),
             Value::Factor(factor) => {
-                // One word makes a factor of a column of numbers: it is the one to name.
+                // One word turns a column of numbers into a factor, so the message quotes that word.
                 let is_word = |level: &&String| level.parse::<f64>().is_err();
                 let example = factor.levels.iter().find(is_word).or(factor.levels.first());
                 let example = example.map_or("", String::as_str);
                 Err(self
-                    .error(expr, format!("`{expr}` holds words such as `{example}`, and numbers are needed"))
-                    .help("words can be factors of a term or groups; make numbers of them in the table"))
+                    .error(expr, format!("`{expr}` has words such as `{example}`, but must have numbers"))
+                    .help("words can be factors in a term or groups; otherwise convert them to numbers in the \
+                           table"))
             }
         }
     }
@@ -119,7 +121,7 @@ impl Evaluator<'_> {
     fn raw(&mut self, expr: &Expr) -> Result<Value> {
         match &expr.kind {
             Kind::Number(x) => Ok(Value::Number(*x)),
-            Kind::Text(_) => Err(self.error(expr, "a text has no value here")),
+            Kind::Text(_) => Err(self.error(expr, "a text is not possible here")),
             Kind::Name(name) => self.column(expr, name),
             Kind::Group(inner) => self.raw(inner),
             Kind::Unary(sign, inner) => {
@@ -155,7 +157,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A factor with the levels that are known of it.
+    /// A factor with the stored levels.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -201,9 +203,9 @@ impl Evaluator<'_> {
                 return Err(self
                     .error(
                         expr,
-                        format!("`{expr}` holds words, and numbers are computed with"),
+                        format!("`{expr}` has words, but a computation needs numbers"),
                     )
-                    .help("compare with a text instead, as in I(g == \"a\")"));
+                    .help("compare it with a text instead, as in I(g == \"a\")"));
             }
         })
     }
@@ -238,7 +240,7 @@ impl Evaluator<'_> {
             _ => bit(x != 0.0 || y != 0.0),
         };
         if matches!(sign, "~" | ":" | "%in%") {
-            return Err(self.error(expr, format!("`{sign}` joins terms, and computes nothing")));
+            return Err(self.error(expr, format!("`{sign}` joins terms and cannot compute")));
         }
         let (x, y) = (self.raw(left)?, self.raw(right)?);
         let wrap = |x: Vec<f64>| {
@@ -267,7 +269,7 @@ impl Evaluator<'_> {
             (_, Value::Factor(_)) => {
                 return self.map(right, Value::Factor(Factor::of_numbers(&[])), |x| x);
             }
-            _ => return Err(self.error(expr, "several columns are not computed with")),
+            _ => return Err(self.error(expr, "a computation needs a single column")),
         })
     }
 
@@ -285,7 +287,7 @@ impl Evaluator<'_> {
                 let found = match self.raw(&first.value)? {
                     Value::Factor(factor) => factor,
                     Value::Numbers(x) | Value::Truth(x) => Factor::of_numbers(&x),
-                    _ => return Err(self.error(&first.value, "a factor is made of one column")),
+                    _ => return Err(self.error(&first.value, "a factor needs a single column")),
                 };
                 let found = Factor {
                     ordered: name == "ordered" || found.ordered,
@@ -304,7 +306,8 @@ impl Evaluator<'_> {
                 Err(match near {
                     Some(near) => error.help(format!("did you mean {near}()?")),
                     None => error.help(
-                        "add the column to the table; formulas know log, exp, sqrt, poly, bs, ns, scale, factor, I, …",
+                        "add the column to the table; formulas can use log, exp, sqrt, poly, bs, ns, scale, \
+                         factor, I, …",
                     ),
                 })
             }
@@ -319,22 +322,25 @@ impl Evaluator<'_> {
         };
         let state = self.states.entry(expr.to_string()).or_insert_with(learn);
         let State::Scale(centre, size) = *state else {
-            return Err(self.error(expr, "this call is known as something else"));
+            return Err(self.error(
+                expr,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         if size == 0.0 {
             return Err(self
                 .error(
                     expr,
-                    format!("`{argument}` is the same in all rows, and has no scale"),
+                    format!("`{argument}` is the same in all rows, so it cannot be scaled"),
                 )
-                .help("leave the term out"));
+                .help("remove the term"));
         }
         Ok(Value::Numbers(
             x.iter().map(|x| (x - centre) / size).collect(),
         ))
     }
 
-    /// A whole number that a call is given by name or place.
+    /// An integer argument of a call, by name or position.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -350,7 +356,7 @@ impl Evaluator<'_> {
                 }
                 _ => Err(self.error(
                     expr,
-                    format!("{} is a whole number of at least 1", names[0]),
+                    format!("{} must be an integer of at least 1", names[0]),
                 )),
             },
         }
@@ -376,7 +382,7 @@ impl Evaluator<'_> {
             distinct.dedup();
             if distinct.len() <= degree {
                 let message = format!(
-                    "a polynomial of degree {degree} needs more than {degree} distinct values, and `{}` has {}",
+                    "a polynomial of degree {degree} needs more than {degree} distinct values, but `{}` has {}",
                     arguments[0].value,
                     distinct.len()
                 );
@@ -386,7 +392,10 @@ impl Evaluator<'_> {
         let learn = || State::Polynomial(Polynomial::of(&x, degree));
         match self.states.entry(expr.to_string()).or_insert_with(learn) {
             State::Polynomial(polynomial) => Ok(named(polynomial.at(&x))),
-            _ => Err(self.error(expr, "this call is known as something else")),
+            _ => Err(self.error(
+                expr,
+                "the stored fit has another kind of result for this call",
+            )),
         }
     }
 
@@ -400,8 +409,8 @@ impl Evaluator<'_> {
         let intercept = argument(arguments, &["intercept"], usize::MAX)
             .is_some_and(|e| matches!(&e.kind, Kind::Name(name) if name == "TRUE" || name == "T"));
         if let Some(knots) = argument(arguments, &["knots"], 2) {
-            return Err(self.error(knots, "knots are placed by df").help(format!(
-                "write {name}({}, df = 5): knots at quantiles",
+            return Err(self.error(knots, "`df` determines the knots").help(format!(
+                "write {name}({}, df = 5): the knots are quantiles",
                 arguments[0].value
             )));
         }
@@ -414,7 +423,7 @@ impl Evaluator<'_> {
                     expr,
                     format!("{name}() of degree {degree} has at least {least} columns"),
                 )
-                .help(format!("take df = {least} or more")));
+                .help(format!("use df = {least} or more")));
         }
         let learn = || {
             let mut sorted = x.clone();
@@ -433,12 +442,15 @@ impl Evaluator<'_> {
                     columns.map(|(at, x)| ((at + 1).to_string(), x)).collect(),
                 ))
             }
-            _ => Err(self.error(expr, "this call is known as something else")),
+            _ => Err(self.error(
+                expr,
+                "the stored fit has another kind of result for this call",
+            )),
         }
     }
 }
 
-/// An argument by one of its names, or by its place among those without a name.
+/// An argument by one of its names, or by its position among the unnamed ones.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);
@@ -446,13 +458,13 @@ pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> 
     by_name.or_else(unnamed).map(|a| &a.value)
 }
 
-/// Calls that learn from the data.
+/// Calls that estimate a state from the data.
 const LEARNING: [&str; 7] = ["scale", "poly", "bs", "ns", "factor", "ordered", "I"];
 
-/// A function of a number.
+/// A function of one number.
 type Function = fn(f64) -> f64;
 
-/// Functions of numbers.
+/// Functions of one number.
 const FUNCTIONS: [(&str, Function); 20] = [
     ("log", f64::ln),
     ("exp", f64::exp),

@@ -1,4 +1,4 @@
-//! What a formula says: a response with its additions, and the terms of a linear predictor, expanded as R expands them
+//! The content of a formula: a response with its additions, and the terms of a linear predictor, expanded by R's rules
 //! (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and Hastie, 1992).
 
 use crate::error::{Error, Result, Span};
@@ -7,13 +7,14 @@ use crate::syntax::{Expr, Kind, parse};
 /// A formula with its text.
 #[derive(Clone, Debug)]
 pub struct Formula {
-    /// As it was written.
+    /// The text of the user.
     pub text: String,
-    /// What stands left of `~`.
+    /// The left side of `~`.
     pub response: Response,
-    /// What stands right of it, not expanded yet, as `.` needs a table.
+    /// The right side of `~`, before expansion, because `.` needs a table.
     pub right: Expr,
-    /// The parameters in it that have formulas of their own; with any, what stands right of `~` is computed as it is.
+    /// The parameters on the right side that have their own formulas. If there are any, the right side is computed as a
+    /// function.
     pub parameters: Vec<String>,
 }
 
@@ -27,10 +28,10 @@ pub struct Response {
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// It cannot be read, or has no left side.
+    /// The formula is invalid, or it has no left side.
     pub fn parse(text: &str) -> Result<Self> {
         let expr = parse(text)?;
         let span = expr.span;
@@ -38,7 +39,7 @@ impl Formula {
             Kind::Binary("~", left, right) => (*left, *right),
             Kind::Unary("~", _) => {
                 return Err(Error::at(text, span, "the formula has no response")
-                    .help("write the column that is to be explained left of `~`, as in `y ~ x`"));
+                    .help("write the response on the left of `~`, as in `y ~ x`"));
             }
             _ => {
                 return Err(Error::at(text, span, "a formula has a `~`")
@@ -61,17 +62,17 @@ impl Formula {
         })
     }
 
-    /// Whether a name stands right of `~`.
+    /// Whether a name occurs on the right side of `~`.
     pub fn mentions(&self, name: &str) -> bool {
         let mut names = Vec::new();
         self.right.columns(&mut names);
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// Its terms; `others` are the columns that `.` stands for.
+    /// Its terms. `others` are the columns that `.` denotes.
     ///
     /// # Errors
-    /// A term that means nothing, with its place.
+    /// A term is invalid. The error has its location.
     pub fn terms(&self, others: &[String]) -> Result<Terms> {
         if self.parameters.is_empty() {
             return expand(&self.text, &self.right, others);
@@ -110,43 +111,43 @@ fn sum(expr: Expr, found: &mut Vec<Expr>) {
 /// The terms of a linear predictor.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// Whether it has an intercept.
+    /// Whether the predictor has an intercept.
     pub intercept: bool,
-    /// Its variables, in the order in which they come.
+    /// The variables in order of occurrence.
     pub variables: Vec<Expr>,
-    /// Its terms: the variables whose product each is, by their numbers in increasing order.
+    /// The terms. Each is a product of variables, given by their indices in increasing order.
     pub fixed: Vec<Vec<usize>>,
     /// Group effects.
     pub groups: Vec<Group>,
-    /// `offset(x)`: what is added as it is.
+    /// `offset(x)`: columns with coefficient 1.
     pub offsets: Vec<Expr>,
-    /// Calls that are terms of their own: those of `SPECIAL`.
+    /// Calls of `SPECIAL`, which are whole terms.
     pub special: Vec<Expr>,
-    /// What is computed of columns and of parameters with formulas of their own, instead of terms.
+    /// A function of columns and of parameters with their own formulas, instead of terms.
     pub computed: Option<Computed>,
 }
 
 /// A function of columns and parameters.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// As it was written.
+    /// The expression of the user.
     pub value: Expr,
-    /// Its columns.
+    /// The columns in it.
     pub columns: Vec<Expr>,
 }
 
 /// Group effects: `(terms | factors)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What has an effect by group.
+    /// The terms whose effects differ by group.
     pub terms: Terms,
     /// The factors whose combinations are the groups.
     pub factors: Vec<Expr>,
     /// Whether the effects are correlated.
     pub correlated: bool,
-    /// The name that it shares with terms of other parameters, `p` in `(x |p| g)`: the effects of all are correlated.
+    /// The shared name of correlated effects of several parameters: `p` in `(x |p| g)`.
     pub shared: Option<String>,
-    /// Where it stands.
+    /// The location in the text.
     pub span: Span,
 }
 
@@ -158,42 +159,46 @@ impl Group {
     }
 }
 
-/// Functions that are terms of their own.
+/// Functions that are whole terms.
 pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 
-/// The grouping of several memberships.
+/// The grouping for multiple membership.
 pub const MEMBERSHIP: &str = "mm";
 
-/// The grouping whose effects scatter differently by the levels of another column.
+/// The grouping whose effects have different standard deviations for the levels of another column.
 pub const GROUPING: &str = "gr";
 
-/// Functions of other packages that are not here, and what to write instead.
+/// Functions of other packages that Jensen does not have, with a replacement.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
-    ("ti", "write t2(x, z), which holds the main effects as well"),
+    ("ti", "write t2(x, z), which includes the main effects"),
     (
         "arma",
-        "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a program to go on from",
+        "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a \
+         program that you can extend",
     ),
-    (MEMBERSHIP, "it stands right of a bar, as in (1 | mm(a, b))"),
+    (
+        MEMBERSHIP,
+        "write it to the right of a bar, as in (1 | mm(a, b))",
+    ),
     (
         GROUPING,
-        "it stands right of a bar, as in (1 | gr(g, by = z))",
+        "write it to the right of a bar, as in (1 | gr(g, by = z))",
     ),
     (
         "cs",
-        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one that you can extend",
     ),
     (
         "bf",
-        "give formulas of parameters after the first one, as in 'y ~ x' 'sigma ~ x'",
+        "write formulas of parameters after the first formula, as in 'y ~ x' 'sigma ~ x'",
     ),
 ];
 
-/// Expands the right side of a formula; `others` are the columns that `.` stands for.
+/// Expands the right side of a formula. `others` are the columns that `.` denotes.
 ///
 /// # Errors
-/// A term that means nothing, with its place.
+/// A term is invalid. The error has its location.
 pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut expander = Expander {
         text,
@@ -204,12 +209,12 @@ pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut terms = expander.terms;
     terms.intercept = sum.intercept.unwrap_or(true);
     terms.fixed = sum.terms;
-    // By their degree, as R has them; within one degree as they come.
+    // R orders terms by degree, and by occurrence within one degree.
     terms.fixed.sort_by_key(Vec::len);
     Ok(terms)
 }
 
-/// A sum of terms as it is being expanded.
+/// A partially expanded sum of terms.
 #[derive(Default)]
 struct Sum {
     intercept: Option<bool>,
@@ -277,10 +282,10 @@ impl Expander<'_> {
             }),
             Kind::Number(x) => Err(self
                 .error(expr, format!("{x} is no term"))
-                .help("1 is an intercept and 0 none; a fixed summand is offset(column)")),
+                .help("1 means an intercept and 0 none; a fixed summand is offset(column)")),
             Kind::Text(_) => Err(self
-                .error(expr, "a text is no term")
-                .help("a column whose name has blanks stands in backquotes: `my column`")),
+                .error(expr, "a text cannot be a term")
+                .help("write a column name with spaces in backquotes: `my column`")),
             Kind::Name(name) if name == "." => {
                 let mut found = Sum::default();
                 for name in self.others {
@@ -314,21 +319,21 @@ impl Expander<'_> {
     }
 
     fn no_term(&self, expr: &Expr) -> Error {
-        self.error(expr, "this is no term")
-            .help(format!("a computed column stands in I(), as in I({expr})"))
+        self.error(expr, "this cannot be a term")
+            .help(format!("write a computed column in I(), as in I({expr})"))
     }
 
     fn call(&mut self, expr: &Expr, name: &str) -> Result<Sum> {
         if let Some((_, instead)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
             return Err(self
-                .error(expr, format!("{name}() is not among the terms"))
+                .error(expr, format!("{name}() cannot be a term"))
                 .help(*instead));
         }
         if let Kind::Call(_, arguments) = &expr.kind
             && name == "offset"
         {
             let [argument] = arguments.as_slice() else {
-                return Err(self.error(expr, "offset() takes one column"));
+                return Err(self.error(expr, "offset() needs one column"));
             };
             self.terms.offsets.push(argument.value.clone());
             return Ok(Sum::default());
@@ -379,7 +384,7 @@ impl Expander<'_> {
                     Kind::Number(x) if x.fract() == 0.0 && (1.0..=20.0).contains(&x) => x as usize,
                     _ => {
                         return Err(self
-                            .error(right, "a power of terms is a whole number from 1 to 20")
+                            .error(right, "the power of a term must be an integer from 1 to 20")
                             .help(format!("the square of a column is I({expr})")));
                     }
                 };
@@ -392,14 +397,14 @@ impl Expander<'_> {
                 Ok(found)
             }
             "|" | "||" => Err(self
-                .error(expr, "group effects stand in parentheses")
+                .error(expr, "group effects need parentheses")
                 .help(format!("write ({expr})"))),
             "~" => Err(self.error(expr, "a formula has one `~`")),
             _ => Err(self.no_term(expr)),
         }
     }
 
-    /// What may be a factor of a product of terms.
+    /// Expands a factor in a product of terms.
     fn factor(&mut self, expr: &Expr) -> Result<Sum> {
         let count = |terms: &Terms| terms.groups.len() + terms.special.len() + terms.offsets.len();
         let before = count(&self.terms);
@@ -407,7 +412,7 @@ impl Expander<'_> {
         if count(&self.terms) > before {
             return Err(self
                 .error(expr, "group effects, smooths and offsets cannot be multiplied")
-                .help("write them as summands of their own; s(x, by = f) has one curve for each level of f"));
+                .help("write them as separate summands; s(x, by = f) has one curve for each level of f"));
         }
         Ok(found)
     }
@@ -438,7 +443,7 @@ impl Expander<'_> {
                 Kind::Number(x) => (&**effects, Some(x.to_string())),
                 _ => {
                     return Err(self
-                        .error(name, "between two bars stands a name")
+                        .error(name, "only a name can be between two bars")
                         .help("terms of several parameters with the same name, as in (1 |p| g), have correlated effects"));
                 }
             },
@@ -447,12 +452,12 @@ impl Expander<'_> {
         let terms = expand(self.text, effects, &[])?;
         if !(terms.groups.is_empty() && terms.special.is_empty() && terms.offsets.is_empty()) {
             return Err(self
-                .error(effects, "only columns have effects by group")
-                .help("smooths and offsets stand outside of the parentheses"));
+                .error(effects, "only columns can have effects by group")
+                .help("write smooths and offsets outside the parentheses"));
         }
         if !terms.intercept && terms.fixed.is_empty() {
             return Err(self
-                .error(effects, "there is nothing here that differs by group")
+                .error(effects, "no term differs by group here")
                 .help("(1 | g) has an intercept for each group"));
         }
         let mut nested = Vec::new();
@@ -469,7 +474,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The groupings that an expression right of the bar stands for: `a/b` is `a` and `a:b`.
+    /// The groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),
@@ -481,7 +486,7 @@ impl Expander<'_> {
             }
             Kind::Call(name, _) => {
                 let absent = ABSENT.iter().find(|(absent, _)| absent == name);
-                let error = self.error(expr, format!("{name}() is no grouping"));
+                let error = self.error(expr, format!("{name}() cannot be a grouping"));
                 return Err(error.help(absent.map_or("", |(_, instead)| *instead)));
             }
             Kind::Group(inner) => self.grouping(inner, found)?,
@@ -508,8 +513,8 @@ impl Expander<'_> {
     }
 
     fn no_grouping(&self, expr: &Expr) -> Error {
-        self.error(expr, "this is no grouping").help(
-            "right of the bar stands a column, `a:b` for combinations, or `a/b` for b within a",
+        self.error(expr, "this cannot be a grouping").help(
+            "write a column to the right of the bar, `a:b` for combinations, or `a/b` for b within a",
         )
     }
 }

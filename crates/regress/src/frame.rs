@@ -10,27 +10,27 @@ use crate::error::{Error, Result};
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Numbers, NaN where one is missing.
+    /// Numbers. NaN means missing.
     Numbers(Vec<f64>),
-    /// 0 and 1, NaN where one is missing.
+    /// 0 and 1. NaN means missing.
     Truth(Vec<f64>),
     /// Words.
     Factor(Factor),
 }
 
-/// Words as numbers of their levels.
+/// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// For each row the number of its level, none where it is missing.
+    /// The index of each row's level, or `None` if it is missing.
     pub codes: Vec<Option<u32>>,
-    /// The levels in their order. Factors with other rows share them.
+    /// The levels in order. Factors with other rows share them.
     pub levels: Arc<[String]>,
-    /// Whether the order means something.
+    /// Whether the levels are ordered.
     pub ordered: bool,
 }
 
 impl Factor {
-    /// A factor of words, its levels in the order of the alphabet.
+    /// A factor of words with levels in alphabetical order.
     pub fn of_words<S: AsRef<str>>(words: &[Option<S>]) -> Self {
         let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
         levels.sort_unstable();
@@ -48,7 +48,7 @@ impl Factor {
         }
     }
 
-    /// A factor of numbers, its levels by their size.
+    /// A factor of numbers with levels in increasing order.
     pub fn of_numbers(numbers: &[f64]) -> Self {
         let mut levels: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
         levels.sort_unstable_by(f64::total_cmp);
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// These rows, without levels that have none of them.
+    /// The factor in these rows, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -97,10 +97,10 @@ impl Factor {
         }
     }
 
-    /// The same words as numbers of these levels; the first word that is none of them otherwise.
+    /// The same words as indices of these levels, or the first word that is not among them.
     ///
     /// # Errors
-    /// That word.
+    /// The first word that is not a level.
     pub fn among(&self, levels: &[String]) -> std::result::Result<Self, String> {
         let mut known = BTreeMap::new();
         for (at, level) in levels.iter().enumerate() {
@@ -150,7 +150,7 @@ impl Column {
         }
     }
 
-    /// These rows.
+    /// The column in these rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let numbers = |x: &[f64]| rows.iter().map(|row| x[*row]).collect();
@@ -162,15 +162,15 @@ impl Column {
     }
 }
 
-/// Named columns of one length.
+/// Named columns of the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// What it is called in messages.
+    /// The name of the table in messages.
     pub source: String,
     names: Vec<String>,
     columns: Vec<Column>,
     rows: usize,
-    /// Maps that formulas name, by the names of their files.
+    /// The maps of formulas, by file name.
     pub graphs: BTreeMap<String, Adjacency>,
 }
 
@@ -178,7 +178,7 @@ impl Frame {
     /// A frame of columns.
     ///
     /// # Errors
-    /// Columns differ in length, or two have one name.
+    /// Columns differ in length, or two columns have the same name.
     pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
@@ -186,13 +186,13 @@ impl Frame {
         for (name, column) in &columns {
             if column.len() != rows {
                 return Err(Error::new(format!(
-                    "{source}: the column `{name}` has {} rows, and the first one {rows}",
+                    "{source}: the column `{name}` has {} rows, but the first column has {rows}",
                     column.len()
                 )));
             }
             if !known.insert(name) {
                 return Err(Error::new(format!(
-                    "{source}: two columns are called `{name}`"
+                    "{source}: two columns have the name `{name}`"
                 )));
             }
         }
@@ -206,7 +206,7 @@ impl Frame {
         })
     }
 
-    /// The columns of a table: words are factors, and `true` and `false` truth values.
+    /// The columns of a table. Words become factors, and `true` and `false` truth values.
     pub fn of_table(table: &Table) -> Self {
         let truth = |word: &str| match word {
             "TRUE" | "True" | "true" => Some(1.0),
@@ -257,7 +257,7 @@ impl Frame {
         Some(&self.columns[at])
     }
 
-    /// The same with another column of that name.
+    /// A copy with this column replaced or added.
     #[must_use]
     pub fn with(&self, name: &str, column: Column) -> Self {
         let mut made = self.clone();
@@ -267,7 +267,7 @@ impl Frame {
         made
     }
 
-    /// These rows; all of them as they are.
+    /// The frame in these rows, without a copy if they are all rows.
     pub fn rows_of(&self, rows: &[usize]) -> Self {
         match rows.len() == self.rows {
             true => self.clone(),
@@ -275,7 +275,7 @@ impl Frame {
         }
     }
 
-    /// These rows.
+    /// The frame in these rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// What to say of a name that no column has.
+    /// The error for a name without a column.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

@@ -1,6 +1,6 @@
-//! Regressions: a formula and a table in, a readable Stan program and its data out.
+//! Regressions: turns a formula and a table into a readable Stan program and its data.
 //!
-//! Nothing here fits, opens files or prints: what is made is fitted as any other Stan program.
+//! This crate does not fit, open files or print. Jensen fits its programs like any other Stan program.
 //!
 //! | file | subject |
 //! | --- | --- |

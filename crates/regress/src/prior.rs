@@ -1,10 +1,10 @@
-//! Priors: those that a user gives, and which parameter takes which.
+//! Priors: those of the user and the defaults, and the parameters to which they apply.
 //!
-//! A prior names a parameter as it is printed, `b[x] ~ normal(0, 1)`, or a class of them, `b ~ normal(0, 1)`.
+//! A prior names a printed parameter, `b[x] ~ normal(0, 1)`, or a class of parameters, `b ~ normal(0, 1)`.
 
 use crate::error::{Error, Result, Span};
 
-/// Distributions that a prior may be, with their numbers of arguments.
+/// The possible distributions of a prior, with their numbers of arguments.
 const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("normal", 2),
     ("student_t", 3),
@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Priors of all coefficients together, with their arguments and the values that these have unless given: those of brms 2.18.
+/// Joint priors of all coefficients, with their arguments and default values, which are those of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",
@@ -43,10 +43,10 @@ const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     ),
 ];
 
-/// A prior that was asked for.
+/// A prior of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
-    /// As it was written.
+    /// The text of the user.
     pub text: String,
     /// The parameter or the class.
     pub target: String,
@@ -54,15 +54,15 @@ pub struct Given {
     pub name: String,
     /// Its arguments.
     pub arguments: String,
-    /// Where the target stands.
+    /// The location of the target.
     pub span: Span,
 }
 
 impl Given {
-    /// Reads a prior.
+    /// Parses a prior.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a prior.
     pub fn parse(text: &str) -> Result<Self> {
         let whole = Span {
             start: 0,
@@ -88,7 +88,7 @@ impl Given {
             .and_then(|rest| rest.split_once('('));
         let Some((name, arguments)) = inside else {
             return Err(
-                Error::at(text, at, "a prior is a distribution with numbers")
+                Error::at(text, at, "a prior must be a distribution with numbers")
                     .help("write it as `normal(0, 1)`"),
             );
         };
@@ -98,7 +98,7 @@ impl Given {
                 return Err(Error::at(
                     text,
                     span,
-                    format!("{name} is of all coefficients together"),
+                    format!("{name} applies to all coefficients together"),
                 )
                 .help(format!("write b ~ {name}({arguments})")));
             }
@@ -120,14 +120,15 @@ impl Given {
             let names = DISTRIBUTIONS.iter().map(|(known, _)| *known);
             let names = names.chain(SHRINKAGE.iter().map(|(known, _)| *known));
             let near = jensen_data::similar_name(name, names.clone());
-            return Err(
-                Error::at(text, at, format!("`{name}` is no distribution of priors")).help(
-                    match near {
-                        Some(near) => format!("did you mean {near}?"),
-                        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
-                    },
-                ),
-            );
+            return Err(Error::at(
+                text,
+                at,
+                format!("`{name}` is not a distribution for priors"),
+            )
+            .help(match near {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+            }));
         };
         let numbers: Vec<&str> = arguments
             .split(',')
@@ -138,19 +139,16 @@ impl Given {
             return Err(Error::at(
                 text,
                 at,
-                format!(
-                    "{name} has {count} arguments, and {} are given",
-                    numbers.len()
-                ),
+                format!("{name} needs {count} arguments, but has {}", numbers.len()),
             )
-            .help(format!("they are those of Stan's {name}")));
+            .help(format!("they are the arguments of Stan's {name}")));
         }
         if let Some(other) = numbers
             .iter()
             .find(|a| !a.parse::<f64>().is_ok_and(f64::is_finite))
         {
-            return Err(Error::at(text, at, format!("`{other}` is no number"))
-                .help("arguments of priors are numbers"));
+            return Err(Error::at(text, at, format!("`{other}` is not a number"))
+                .help("arguments of priors must be numbers"));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -161,18 +159,18 @@ impl Given {
         })
     }
 
-    /// Whether it is of all coefficients together.
+    /// Whether it is a joint prior of all coefficients.
     fn is_shrinkage(&self) -> bool {
         SHRINKAGE.iter().any(|(known, _)| *known == self.name)
     }
 
-    /// As Stan has it.
+    /// The distribution in Stan's syntax.
     pub fn density(&self) -> String {
         format!("{}({})", self.name, self.arguments)
     }
 }
 
-/// The arguments of a prior of all coefficients, by place or by name.
+/// The arguments of a joint prior of all coefficients, by position or by name.
 fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
     let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
     let given = arguments
@@ -190,7 +188,7 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         let Some(place) = place else {
             return Err(format!(
-                "`{argument}` is no argument: there are {}",
+                "`{argument}` is not an argument: choose from {}",
                 names.join(", ")
             ));
         };
@@ -198,7 +196,7 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
             Ok(x) if x > 0.0 && x.is_finite() => values[place] = x,
             _ => {
                 return Err(format!(
-                    "{} is a number above 0, not `{value}`",
+                    "{} must be a number above 0, not `{value}`",
                     names[place]
                 ));
             }
@@ -207,34 +205,34 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
     Ok(values)
 }
 
-/// A prior as it is used.
+/// A prior that the program uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Used {
     /// The parameter or the class.
     pub target: String,
     /// Its distribution.
     pub density: String,
-    /// Whether the user asked for it.
+    /// Whether the user gave it.
     pub given: bool,
 }
 
-/// Priors that are given, and those that are used.
+/// The priors of the user, and the priors that the program uses.
 #[derive(Debug, Default)]
 pub struct Priors {
     given: Vec<(Given, bool)>,
-    /// What may be named.
+    /// The targets that a prior may name.
     names: Vec<String>,
-    /// As they are used, in the order of the program.
+    /// The used priors in the order of the program.
     pub used: Vec<Used>,
-    /// Their log densities as Stan has them.
+    /// Their log densities in Stan's syntax.
     pub terms: Vec<String>,
 }
 
 impl Priors {
-    /// Reads priors.
+    /// Parses priors.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// A prior is invalid.
     pub fn parse(texts: &[String]) -> Result<Self> {
         let given = texts.iter().map(|text| Ok((Given::parse(text)?, false)));
         Ok(Self {
@@ -243,12 +241,13 @@ impl Priors {
         })
     }
 
-    /// The prior that is given for a parameter, by its name or one of its classes, the closest first; the last one given counts.
+    /// The user's prior for a parameter, by its name or one of its classes, starting with the most specific. If several
+    /// match, the last one applies.
     pub fn find(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, false)
     }
 
-    /// The prior that is given for all coefficients together.
+    /// The user's joint prior of all coefficients.
     pub fn shrinkage(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, true)
     }
@@ -273,7 +272,7 @@ impl Priors {
         None
     }
 
-    /// Notes a prior that is used.
+    /// Records a used prior.
     pub fn note(&mut self, target: &str, density: String, given: bool) {
         let used = Used {
             target: target.to_owned(),
@@ -285,10 +284,10 @@ impl Priors {
         }
     }
 
-    /// Refuses a prior of nothing.
+    /// Rejects priors whose target does not exist.
     ///
     /// # Errors
-    /// One is left.
+    /// A prior has no target in the model.
     pub fn all_found(&self) -> Result<()> {
         let Some((given, _)) = self.given.iter().find(|(_, found)| !found) else {
             return Ok(());
@@ -301,9 +300,9 @@ impl Priors {
             return Err(Error::at(
                 &given.text,
                 given.span,
-                format!("two priors are given for `{}`", given.target),
+                format!("`{}` has two priors", given.target),
             )
-            .help("leave one of them out"));
+            .help("remove one of them"));
         }
         let near = jensen_data::similar_name(&given.target, self.names.iter().map(String::as_str));
         let error = Error::at(
@@ -315,7 +314,7 @@ impl Priors {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
                 let shown: Vec<&str> = self.names.iter().take(20).map(String::as_str).collect();
-                format!("priors can be given for {}", shown.join(", "))
+                format!("priors are possible for {}", shown.join(", "))
             }
         }))
     }

@@ -1,4 +1,4 @@
-//! Whether the values of a response are those of its family.
+//! Checks whether the values of a response are possible in its family.
 
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -6,14 +6,14 @@ use crate::family::{Family, Response as Kinds};
 use crate::response::Observed;
 use crate::syntax::Expr;
 
-/// Whether a value is one, in words, and what to take for others.
+/// The check of a value, its description, and the families to use instead.
 type Range = (fn(f64) -> bool, &'static str, &'static str);
 
 fn whole(y: f64) -> bool {
     y.fract() == 0.0 && y >= 0.0
 }
 
-/// The values that a family has.
+/// The range of a family's values.
 fn range(family: &Family) -> Range {
     match family.response {
         Kinds::Real
@@ -31,22 +31,22 @@ fn range(family: &Family) -> Range {
         Kinds::Positive => (
             |y| y > 0.0,
             "numbers above 0",
-            "hurdle_gamma and hurdle_lognormal have zeros; gaussian any number",
+            "hurdle_gamma and hurdle_lognormal allow zeros, and gaussian any number",
         ),
         Kinds::NotNegative => (
             |y| y >= 0.0,
             "numbers from 0",
-            "gaussian and student have any number",
+            "gaussian and student allow any number",
         ),
         Kinds::Share => (
             |y| y > 0.0 && y < 1.0,
             "numbers between 0 and 1",
-            "zero_inflated_beta and zero_one_inflated_beta have the ends; of percentages take y / 100",
+            "zero_inflated_beta and zero_one_inflated_beta allow the ends; divide percentages by 100",
         ),
         Kinds::ShareWithEnds { one: false } => (
             |y| (0.0..1.0).contains(&y),
             "numbers from 0 to below 1",
-            "zero_one_inflated_beta has both ends",
+            "zero_one_inflated_beta allows both ends",
         ),
         Kinds::ShareWithEnds { one: true } => (
             |y| (0.0..=1.0).contains(&y),
@@ -56,20 +56,20 @@ fn range(family: &Family) -> Range {
         Kinds::Angle => (
             |y| y.abs() <= std::f64::consts::PI,
             "angles from −π to π",
-            "of degrees take y * pi / 180",
+            "convert degrees with y * pi / 180",
         ),
         Kinds::Count | Kinds::Trials => (
             whole,
             "whole numbers from 0",
-            "gaussian and gamma have other numbers",
+            "gaussian and gamma allow other numbers",
         ),
     }
 }
 
-/// Whether every value is one of the family's.
+/// Checks every value of the response.
 ///
 /// # Errors
-/// One is not, or an addition does not go with the family or with the values.
+/// A value is impossible, or an addition does not match the family or the values.
 pub fn check(
     expr: &Expr,
     family: &Family,
@@ -80,7 +80,7 @@ pub fn check(
     let (fits, words, way) = range(family);
     if let Some(row) = made.values.iter().position(|y| !fits(*y)) {
         let message = format!(
-            "the family {} is of {words}, and `{expr}` is {} in row {} of those used",
+            "the family {} needs {words}, but `{expr}` is {} in row {} of the rows used",
             family.name,
             made.values[row],
             row + 1
@@ -92,13 +92,13 @@ pub fn check(
         let over = |(y, n): (&f64, &f64)| !whole(*n) || y > n;
         if let Some(row) = made.values.iter().zip(trials).position(over) {
             let message = format!(
-                "row {} of those used has {} successes in {} trials",
+                "row {} of the rows used has {} successes in {} trials",
                 row + 1,
                 made.values[row],
                 trials[row]
             );
             return Err(Error::at(text, expr.span, message)
-                .help("trials are whole numbers, at least as many as successes"));
+                .help("trials must be integers and at least the number of successes"));
         }
     }
     check_additions(expr, family, text, made)?;
@@ -112,35 +112,37 @@ pub fn check(
             expr.span,
             format!("`{expr}` has the same value in all rows used"),
         )
-        .help("there is nothing to explain"));
+        .help("without variation there is no effect to estimate"));
     }
     let [lower, upper] = made.bounds;
     let outside = |y: &f64| lower.is_some_and(|b| *y < b) || upper.is_some_and(|b| *y > b);
     if let Some(row) = made.values.iter().position(outside) {
         let message = format!(
-            "`{expr}` is {} in row {} of those used, beyond the bounds of trunc()",
+            "`{expr}` is {} in row {} of the rows used, outside the bounds of trunc()",
             made.values[row],
             row + 1
         );
-        return Err(Error::at(text, expr.span, message)
-            .help("leave out such rows, or write the bounds that hold"));
+        return Err(
+            Error::at(text, expr.span, message).help("remove such rows, or correct the bounds")
+        );
     }
     Ok(())
 }
 
-/// Whether the family has what censoring, truncation and decisions need.
+/// Checks that the family supports the censoring, truncation and decisions of the response.
 fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if (made.censored.is_some() || made.bounds != [None, None])
         && !family.has_distribution_function()
     {
-        return Err(Error::at(text, expr.span, format!("the family {} has no distribution function here", family.name))
-            .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));
+        return Err(Error::at(text, expr.span, format!("Stan has no distribution function of the family {}", family.name))
+            .help("cens() and trunc() need a family of Stan's library, such as gaussian, student, lognormal, \
+                   gamma, weibull, poisson"));
     }
     if family.name == "wiener" && made.decisions.is_none() {
         return Err(Error::at(
             text,
             expr.span,
-            "the family wiener needs the boundary that was reached",
+            "the family wiener needs the boundary that each row reached",
         )
         .help(format!(
             "write `{expr} | dec(d) ~ …` with a column d of `lower` and `upper`, or of 0 and 1"
@@ -149,7 +151,7 @@ fn check_additions(expr: &Expr, family: &Family, text: &str, made: &Observed) ->
     Ok(())
 }
 
-/// Whether every count or share of a category is one.
+/// Checks every count or share of a category.
 fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
     if family.response == Kinds::Several {
         return Ok(());
@@ -160,10 +162,14 @@ fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Res
             _ => y > 0.0 && y < 1.0,
         };
         if let Some(row) = part.iter().position(|y| !fits(*y)) {
-            let message = format!("`{name}` is {} in row {} of those used", part[row], row + 1);
+            let message = format!(
+                "`{name}` is {} in row {} of the rows used",
+                part[row],
+                row + 1
+            );
             return Err(Error::at(text, expr.span, message).help(match family.response {
-                Kinds::Counts => "the family multinomial is of whole numbers from 0",
-                _ => "the family dirichlet is of shares between 0 and 1; counts go with --family multinomial",
+                Kinds::Counts => "the family multinomial needs integers of at least 0",
+                _ => "the family dirichlet needs shares between 0 and 1; for counts use --family multinomial",
             }));
         }
     }

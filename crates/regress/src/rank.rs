@@ -1,12 +1,13 @@
-//! Columns that are sums of multiples of others.
+//! Linearly dependent columns.
 
 use crate::basis::mean;
 use crate::error::Span;
 use crate::syntax::{Expr, Kind};
 
-/// The first column that is a sum of multiples of those before it (and of a constant), with those that take part.
+/// The first column that is a linear combination of earlier ones (and of a constant), with the columns involved.
 pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<usize>)> {
-    // As R's `lm`: what is left of a column, by its size, once those before it are taken out.
+    // As in R's `lm`, the criterion is the norm of the residual of a column after projection on the earlier ones,
+    // relative to its own norm.
     const LEFT: f64 = 1e-7;
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -18,7 +19,7 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
             rest.iter_mut().for_each(|x| *x -= middle);
         }
         let mut takes_part = Vec::new();
-        // Twice, as what rounding leaves the first time the second one takes.
+        // The projection runs twice, because the second run removes the rounding errors of the first.
         for round in 0..2 {
             for (of, unit) in basis.iter().enumerate() {
                 let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
@@ -38,7 +39,7 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
     None
 }
 
-/// The place of the term that a column comes from: the largest part of the expression that its name begins with.
+/// The location of a column's term: the longest part of the expression with which its name begins.
 pub fn place(expr: &Expr, name: &str) -> Span {
     fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
         let text = expr.to_string();

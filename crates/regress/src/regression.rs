@@ -1,5 +1,4 @@
-//! A regression: formulas, a family and a table put together, and what was learnt from the table, by which new rows get the same
-//! columns.
+//! A regression: formulas, a family and a table, and the state that gives new rows the same columns.
 
 use std::collections::BTreeMap;
 
@@ -17,65 +16,65 @@ use crate::rank::{dependent, place};
 use crate::response::{CATEGORIES, Observed, exposed, observed};
 use crate::syntax::Kind;
 
-/// What is asked for.
+/// The request of a user.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// `y ~ x`, then those of other parameters: `sigma ~ x`, `nu = 4`.
+    /// `y ~ x`, then formulas of other parameters: `sigma ~ x`, `nu = 4`.
     pub formulas: Vec<String>,
-    /// The family, with its link in parentheses where it is not the usual one; gaussian unless given.
+    /// The family, with its link in parentheses if it is not the default one. The default family is gaussian.
     pub family: Option<String>,
-    /// Contrasts of factors: treatment unless given.
+    /// Contrasts of factors. The default is treatment.
     pub contrasts: Option<String>,
     /// Priors: `b ~ normal(0, 1)`.
     pub priors: Vec<String>,
-    /// Whether the data are left out, so that the prior is what is fitted.
+    /// Whether to omit the data and fit the prior.
     pub prior_only: bool,
-    /// Whether the log likelihood and a replicate of each row are reported; up to 2000 rows unless given.
+    /// Whether to report the log likelihood and a replicate of each row. The default is yes up to 2000 rows.
     pub pointwise: Option<bool>,
 }
 
-/// Rows up to which log likelihoods and replicates are reported: more fill files that nobody reads.
+/// The default limit for log likelihoods and replicates. Files for more rows are large and rarely read.
 const POINTWISE: usize = 2000;
 
 /// A regression over the rows of a table.
 #[derive(Debug)]
 pub struct Regression {
-    /// What was asked for.
+    /// The request.
     pub request: Request,
     /// The family.
     pub family: &'static Family,
     /// The link of its mean.
     pub link: Link,
-    /// What new rows need.
+    /// The state for new rows.
     pub learnt: Learnt,
-    /// Linear predictors: of the mean, or of each category but the first; then of other parameters.
+    /// Linear predictors: of the mean, or of each category except the first, and then of other parameters.
     pub predictors: Vec<Predictor>,
-    /// Linear predictors of columns that are imputed.
+    /// Linear predictors of imputed columns.
     pub imputed: Vec<Predictor>,
-    /// Columns whose values are not all known.
+    /// Columns with unknown values.
     pub unknowns: Vec<Unknown>,
-    /// Parameters of the family that are estimated without a formula.
+    /// Parameters of the family without a formula, which are estimated.
     pub plain: Vec<Parameter>,
-    /// Those that have a value.
+    /// Parameters with a fixed value.
     pub fixed: BTreeMap<String, f64>,
     /// The response.
     pub observed: Observed,
-    /// Rows used, by their numbers from 0.
+    /// The indices of the rows used, from 0.
     pub rows: Vec<usize>,
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub of_rows: usize,
-    /// Columns that have missing values among those used, with how many.
+    /// Used columns with missing values, and the number of missing values.
     pub missing: Vec<(String, usize)>,
-    /// The table.
+    /// The name of the table.
     pub source: String,
 }
 
 impl Regression {
-    /// Puts a regression together.
+    /// Builds a regression from a request and a table.
     ///
     /// # Errors
-    /// A formula, a prior or the table is wrong.
+    /// A formula, a prior or the table is invalid.
     pub fn new(request: &Request, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let formulas = Formulas::parse(request, family)?;
@@ -113,13 +112,13 @@ impl Regression {
                 .map(|(name, count)| format!("`{name}` lacks {count}"))
                 .collect();
             return Err(Error::new(format!(
-                "{} of {} rows have a value in every column that is used",
+                "{} of {} rows have a value in every column that the formulas use",
                 rows.len(),
                 frame.rows()
             ))
             .help(match gaps.is_empty() {
-                true => "the table needs rows".to_owned(),
-                false => format!("{}: leave out such columns", gaps.join(", ")),
+                true => "the table has no rows".to_owned(),
+                false => format!("{}: remove such columns", gaps.join(", ")),
             }));
         }
         let used = frame.rows_of(&rows);
@@ -148,14 +147,14 @@ impl Regression {
         Ok(made)
     }
 
-    /// The predictors of new rows by what was learnt; rows with missing values are left out. The response is not looked at.
+    /// The predictors of new rows from the stored state. It omits rows with missing values. It ignores the response.
     ///
     /// # Errors
-    /// A column is missing, or holds what the fit does not know.
+    /// A column is missing, or has values that are not in the fit.
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let mut formulas = Formulas::parse(request, family)?;
-        // New rows have the values that a fit imputes.
+        // New rows have the values that a fit would impute.
         formulas.imputed.clear();
         let mut keep: Vec<usize> = (0..frame.rows()).collect();
         let mut missing = Vec::new();
@@ -185,10 +184,10 @@ impl Regression {
         };
         if made.rows.is_empty() {
             return Err(Error::new(
-                "no row has a value in every column that is used",
+                "no row has a value in every column that the formulas use",
             ));
         }
-        // How many trials a row has, or how long it was exposed, is part of what is predicted.
+        // The number of trials and the exposure of a row are part of its prediction.
         let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
         made.observed = exposed(&formulas.mean.response, family, &mut evaluator)?;
         made.observed.categories = match learnt.states.get(CATEGORIES) {
@@ -200,7 +199,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// The same rows without effects of groups and regions, of one trial each: what columns do in the population.
+    /// The same rows without effects of groups and regions, with one trial each: the population-level effects of
+    /// columns.
     #[must_use]
     pub fn of_population(mut self) -> Self {
         for predictor in &mut self.predictors {
@@ -219,10 +219,10 @@ impl Regression {
         self
     }
 
-    /// The files of maps that formulas name.
+    /// The map files of the formulas.
     ///
     /// # Errors
-    /// A formula cannot be read.
+    /// A formula is invalid.
     pub fn maps(request: &Request) -> Result<Vec<String>> {
         let (family, _) = family(request)?;
         let mut files = Vec::new();
@@ -241,7 +241,7 @@ impl Regression {
         Ok(files)
     }
 
-    /// The parameters of the family that are estimated, and have no formula.
+    /// The estimated parameters of the family that have no formula.
     fn without_formula(&self) -> Vec<Parameter> {
         let has_formula = |name: &str| self.predictors.iter().any(|p| p.parameter == name);
         let known = self.observed.errors.is_some() && !self.observed.with_sigma;
@@ -286,7 +286,7 @@ impl Regression {
         for (parameter, formula) in all {
             let mut terms = formula.terms(&others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
-                // Thresholds are its intercepts.
+                // The thresholds are its intercepts.
                 terms.intercept = true;
             }
             let mut maker = Maker {
@@ -305,9 +305,7 @@ impl Regression {
             let mut predictor = maker.predictor(&parameter, &terms)?;
             if let (Some(rate), true) = (&self.observed.rate, self.family.is_mean(&parameter)) {
                 if self.link != Link::Log {
-                    return Err(
-                        Error::new("rate() goes with the link log").help("leave the link out")
-                    );
+                    return Err(Error::new("rate() needs the link log").help("remove the link"));
                 }
                 let logs = rate.iter().map(|x| x.ln());
                 match &mut predictor.offset {
@@ -323,7 +321,7 @@ impl Regression {
         Ok(())
     }
 
-    /// Refuses autoregressions of what has no residuals, and columns that are imputed without a formula, or not at all.
+    /// Rejects autoregressions in families without residuals, and imputed columns without a formula or a use.
     fn check_terms(&self, formulas: &Formulas) -> Result<()> {
         let text = &formulas.mean.text;
         let whole = Span {
@@ -336,7 +334,8 @@ impl Regression {
             && self.observed.censored.is_none();
         if self.predictors.iter().any(|p| p.series.is_some()) && !has_residuals {
             return Err(Error::at(text, whole, format!("the family {} has no residuals for ar()", self.family.name))
-                .help("ar() goes with gaussian and student without censoring; lagged columns of the table with all families"));
+                .help("ar() needs gaussian or student without censoring; any family can use lagged columns of \
+                       the table"));
         }
         for unknown in self.unknowns.iter().filter(|u| u.errors.is_none()) {
             let name = &unknown.name;
@@ -344,9 +343,9 @@ impl Regression {
                 return Err(Error::at(
                     text,
                     whole,
-                    format!("no formula says by what `{name}` is imputed"),
+                    format!("`{name}` has no formula for its imputation"),
                 )
-                .help(format!("add one, such as '{name} | mi() ~ 1'")));
+                .help(format!("add a formula, such as '{name} | mi() ~ 1'")));
             }
         }
         for (name, formula) in &formulas.imputed {
@@ -355,7 +354,7 @@ impl Regression {
                 return Err(Error::at(
                     &formula.text,
                     formula.response.value.span,
-                    format!("`{name}` is imputed, and no term needs it"),
+                    format!("a formula imputes `{name}`, but no term uses it"),
                 )
                 .help(format!("write mi({name}) among the terms of the response")));
             }
@@ -377,7 +376,7 @@ impl Regression {
         }
     }
 
-    /// Refuses columns that are sums of others.
+    /// Rejects linearly dependent columns.
     fn check_columns(&self, formulas: &Formulas) -> Result<()> {
         for predictor in self.predictors.iter().chain(&self.imputed) {
             let named = |name: &String| {
@@ -397,23 +396,23 @@ impl Regression {
                 parts.push("a constant");
             }
             let message = format!(
-                "the column `{}` is a sum of multiples of others: {}",
+                "the column `{}` is a linear combination of others: {}",
                 names[bad],
                 parts.join(", ")
             );
             return Err(Error::at(&formula.text, span, message)
-                .help("no data can tell their effects apart: leave out one of these terms"));
+                .help("the data cannot distinguish their effects: remove one of these terms"));
         }
         Ok(())
     }
 
-    /// Whether a parameter is neither the mean nor one of the family, but one that a formula computes with.
+    /// Whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the family.
     pub fn is_of_formula(&self, parameter: &str) -> bool {
         let of_mean = parameter == "mu" || parameter.starts_with("mu_");
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// The name that groups share with those of other predictors, whose effects are correlated with theirs.
+    /// The shared name of groups whose effects are correlated with those of other predictors.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -423,7 +422,7 @@ impl Regression {
         (same.count() > 1).then_some(shared)
     }
 
-    /// Refuses groupings that share a name without being the same.
+    /// Rejects different groupings with the same shared name.
     fn check_joint(&self, formulas: &Formulas) -> Result<()> {
         let all = self.predictors.iter().chain(&self.imputed);
         let all: Vec<&Groups> = all.flat_map(|p| &p.groups).collect();
@@ -448,20 +447,22 @@ impl Regression {
                         groups.name, other.name
                     ),
                 )
-                .help("effects of one grouping are correlated: give the others another name"));
+                .help(
+                    "only effects of one grouping can be correlated: give the others another name",
+                ));
             }
         }
         Ok(())
     }
 
-    /// Whether each row gets a log likelihood and a replicate.
+    /// Whether to report a log likelihood and a replicate of each row.
     pub fn pointwise(&self) -> bool {
         self.request
             .pointwise
             .unwrap_or(self.rows.len() <= POINTWISE)
     }
 
-    /// What a reader should know of the rows.
+    /// Notes about the rows.
     pub fn notes(&self) -> Vec<String> {
         let dropped = self.of_rows - self.rows.len();
         let mut notes = Vec::new();
@@ -472,7 +473,7 @@ impl Regression {
                 .map(|(name, count)| format!("`{name}` in {count}"))
                 .collect();
             notes.push(format!(
-                "{dropped} of {} rows are left out, as values are missing: {}",
+                "Jensen omits {dropped} of {} rows because of missing values: {}",
                 self.of_rows,
                 gaps.join(", ")
             ));
@@ -481,7 +482,7 @@ impl Regression {
         notes
     }
 
-    /// A column that tells two outcomes apart without fail: its coefficient is the prior's matter then.
+    /// A column that separates the two outcomes perfectly, so that the prior determines its coefficient.
     fn separated(&self) -> Option<String> {
         if self.family.response != Kinds::Binary || self.request.prior_only {
             return None;
@@ -496,7 +497,8 @@ impl Regression {
             let [no, yes] = ends;
             if no[1] < yes[0] || yes[1] < no[0] {
                 return Some(format!(
-                    "`{name}` tells the two values of `{}` apart without fail: how large its effect is, the prior decides",
+                    "`{name}` separates the two values of `{}` perfectly, so its prior determines the size of \
+                     its effect",
                     self.observed.name
                 ));
             }
@@ -504,12 +506,13 @@ impl Regression {
         None
     }
 
-    /// Where the predictor begins, which is the link of the response's mean, and the standard deviation of the response.
+    /// The initial value of the predictor, which is the link of the response's mean, and the standard deviation of the
+    /// response.
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {
             Kinds::Ordinal | Kinds::Nominal | Kinds::Counts | Kinds::Shares | Kinds::Angle => 0.0,
-            // Relative to the baseline, and a drift, which has no direction.
+            // A hazard relative to the baseline, or a drift, has no preferred direction.
             _ if ["cox", "wiener"].contains(&self.family.name) => 0.0,
             Kinds::Trials => {
                 let trials = self.observed.trials.iter().flatten().sum::<f64>();
@@ -527,7 +530,7 @@ impl Regression {
             _ => {
                 let offset = self.predictors.first().and_then(|p| p.offset.as_ref());
                 let about = offset.map_or(0.0, |offset| mean(offset));
-                // Counts may all be zero.
+                // All counts may be zero.
                 self.link.of(mean(values).max(1e-3)) - about
             }
         };
@@ -535,16 +538,19 @@ impl Regression {
     }
 }
 
-/// Refuses parameters of a formula that are columns as well.
+/// Rejects parameters of a formula that have the name of a column.
 fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
     for (name, formula) in &formulas.others {
         if formulas.mean.parameters.contains(name) && frame.column(name).is_some() {
             return Err(Error::at(
                 &formula.text,
                 formula.response.value.span,
-                format!("`{name}` is a column, and has a formula as a parameter"),
+                format!("`{name}` is a column, but has a formula as a parameter"),
             )
-            .help(format!("give the parameter another name; a column with missing values is imputed by '{name} | mi() ~ …'")));
+            .help(format!(
+                "give the parameter another name; to impute a column with missing values, write \
+                           '{name} | mi() ~ …'"
+            )));
         }
     }
     Ok(())

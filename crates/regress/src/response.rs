@@ -9,41 +9,41 @@ use crate::frame::Factor;
 use crate::range::check;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// What was observed.
+/// The observed response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// As the formula has it.
+    /// The expression in the formula.
     pub name: String,
-    /// Numbers; categories are counted from 1.
+    /// Numbers. Categories start at 1.
     pub values: Vec<f64>,
     /// The categories.
     pub categories: Vec<String>,
-    /// Counts or shares of each category, of families with a column for each.
+    /// Counts or shares of each category, for families with one column per category.
     pub parts: Vec<Vec<f64>>,
-    /// Trials, of families that have them.
+    /// The number of trials, for families that have it.
     pub trials: Option<Vec<f64>>,
-    /// How often each row counts.
+    /// The weight of each row.
     pub weights: Option<Vec<f64>>,
-    /// −1: the value is at most what stands there; 1: at least; 0: it is what stands there.
+    /// −1: the response is at most this value; 1: at least; 0: it is this value.
     pub censored: Option<Vec<f64>>,
-    /// Which boundary was reached, of diffusions: 1 is the upper one.
+    /// The reached boundary of a diffusion. 1 is the upper one.
     pub decisions: Option<Vec<f64>>,
-    /// Hazards at the responses and their integrals by the functions of a baseline.
+    /// The basis functions of a baseline hazard at the responses, and their integrals.
     pub hazards: Option<[Vec<Vec<f64>>; 2]>,
     /// Known standard errors.
     pub errors: Option<Vec<f64>>,
-    /// Whether a residual standard deviation is estimated beside them.
+    /// Whether to estimate a residual standard deviation in addition to them.
     pub with_sigma: bool,
-    /// Exposure: what a rate is multiplied by.
+    /// Exposure: the factor of a rate.
     pub rate: Option<Vec<f64>>,
-    /// Bounds beyond which nothing could be observed.
+    /// Truncation bounds, outside which no observation is possible.
     pub bounds: [Option<f64>; 2],
 }
 
-/// The additions, with what they take.
+/// The additions, with their arguments.
 const ADDITIONS: [(&str, &str); 7] = [
     ("trials", "the number of trials"),
-    ("weights", "how often a row counts"),
+    ("weights", "the number of repetitions of a row"),
     ("cens", "`none`, `left` or `right`, or 0, −1 or 1"),
     ("dec", "`lower` or `upper`, or 0 or 1"),
     ("se", "known standard errors"),
@@ -51,7 +51,7 @@ const ADDITIONS: [(&str, &str); 7] = [
     ("trunc", "bounds lb and ub"),
 ];
 
-/// All of them, as they are written.
+/// The list of additions for messages.
 const ADDITIONS_ARE: &str =
     "additions are trials(n), weights(w), cens(c), dec(d), trunc(lb = 0), se(s), rate(e)";
 
@@ -61,7 +61,7 @@ pub const CATEGORIES: &str = "categories of the response";
 /// Evaluates a left side for a family.
 ///
 /// # Errors
-/// Values are none of the family's, or an addition does not go with it.
+/// A value is impossible in the family, or the family does not support an addition.
 pub fn observed(
     response: &Response,
     family: &Family,
@@ -80,10 +80,10 @@ pub fn observed(
     Ok(made)
 }
 
-/// What new rows have left of `~`: trials, exposure and standard errors.
+/// The additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
-/// They cannot be evaluated.
+/// An addition cannot be evaluated.
 pub fn exposed(
     response: &Response,
     family: &Family,
@@ -130,7 +130,7 @@ fn summed(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..rows).map(sum).collect()
 }
 
-/// Whether a residual standard deviation is estimated beside known ones.
+/// Whether to estimate a residual standard deviation in addition to known ones.
 fn with_sigma(arguments: &[Argument]) -> bool {
     let sigma = argument(arguments, &["sigma"], 1);
     sigma.is_some_and(|s| matches!(&s.kind, Kind::Name(n) if n == "TRUE" || n == "T"))
@@ -147,7 +147,7 @@ fn additions(
         let error = |message: String| Error::at(text, addition.span, message);
         let Kind::Call(name, arguments) = &addition.kind else {
             return Err(
-                error("what stands right of `|` is a function of columns".to_owned())
+                error("the right side of `|` must be a function of columns".to_owned())
                     .help(ADDITIONS_ARE),
             );
         };
@@ -180,7 +180,7 @@ fn additions(
             if family.name != "wiener" {
                 return Err(
                     error(format!("the family {} has no decisions", family.name))
-                        .help("decisions go with --family wiener"),
+                        .help("decisions need --family wiener"),
                 );
             }
             let meanings = [("lower", 0.0), ("upper", 1.0)];
@@ -190,24 +190,25 @@ fn additions(
         let x = evaluator.numbers(&first.value)?;
         if let Some(row) = x.iter().position(|x| *x < 0.0) {
             let message = format!(
-                "{name}() is not negative, and row {} of those used has {}",
+                "{name}() must not be negative, but row {} of the rows used has {}",
                 row + 1,
                 x[row]
             );
             return Err(Error::at(text, first.value.span, message)
-                .help("correct the table, or leave out the row"));
+                .help("correct the table, or remove the row"));
         }
         match name.as_str() {
             "trials" if family.response == Kinds::Trials => made.trials = Some(x),
             "trials" => {
                 return Err(error(format!("the family {} has no trials", family.name))
-                    .help("trials go with --family binomial or beta_binomial"));
+                    .help("trials need --family binomial or beta_binomial"));
             }
             "weights" => made.weights = Some(x),
             "rate" if family.response == Kinds::Count => made.rate = Some(x),
             "rate" => {
                 return Err(error(format!("the family {} has no rates", family.name))
-                    .help("rates go with counts; for others write offset(log(column)) among the terms"));
+                    .help("rates need a family of counts; for other families write offset(log(column)) among \
+                           the terms"));
             }
             _ => {
                 if !matches!(family.name, "gaussian" | "student") {
@@ -215,7 +216,7 @@ fn additions(
                         "the family {} has no standard errors",
                         family.name
                     ))
-                    .help("se() goes with --family gaussian or student"));
+                    .help("se() needs --family gaussian or student"));
                 }
                 made.with_sigma = with_sigma(arguments);
                 made.errors = Some(x);
@@ -249,7 +250,7 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-/// A column of words that each mean a number, or of these numbers.
+/// A column of codes, given as words or as their numbers.
 fn meant(
     expr: &Expr,
     meanings: &[(&str, f64)],
@@ -265,7 +266,7 @@ fn meant(
         format!("{} or {last}", rest.join(", "))
     };
     let refused = |word: &str| {
-        Error::at(text, expr.span, format!("`{word}` says nothing of {of}")).help(format!(
+        Error::at(text, expr.span, format!("`{word}` is not a value of {of}")).help(format!(
             "write {}, or {}",
             listed(&|(word, _)| (*word).to_owned()),
             listed(&|(_, x)| x.to_string())
@@ -309,9 +310,10 @@ fn several(
         return Err(Error::at(
             evaluator.text,
             expr.span,
-            "cbind() is of successes and failures, for --family binomial, or of a column for each category, for --family multinomial and dirichlet",
+            "cbind() combines successes and failures, for --family binomial, or one column per category, for \
+             --family multinomial and dirichlet",
         )
-        .help("several responses are mvbind(a, b)"));
+        .help("write several responses as mvbind(a, b)"));
     }
     let mut parts = columns(arguments, evaluator)?;
     let sums = summed(&parts);
@@ -328,7 +330,7 @@ fn several(
     evaluator.states.insert(CATEGORIES.to_owned(), state);
     match family.response {
         Kinds::Counts => made.trials = Some(sums.clone()),
-        // Stan's density wants sums of 1 to eight digits.
+        // Stan's density requires sums of 1 to eight digits.
         _ => {
             for part in &mut parts {
                 part.iter_mut().zip(&sums).for_each(|(y, sum)| *y /= sum);
@@ -354,10 +356,12 @@ fn responses(
             "the family {} has no correlated residuals for mvbind()",
             family.name
         ))
-        .help("several responses go with --family gaussian; those of other families are several regressions"));
+        .help(
+            "several responses need --family gaussian; for other families fit several regressions",
+        ));
     }
     if arguments.len() < 2 {
-        return Err(error("mvbind() is of two responses or more".to_owned())
+        return Err(error("mvbind() needs at least two responses".to_owned())
             .help("write mvbind(a, b) ~ …, or a ~ … for one response"));
     }
     made.categories = arguments.iter().map(|a| a.value.to_string()).collect();
@@ -366,7 +370,7 @@ fn responses(
         if part.iter().all(|y| *y == part[0]) {
             let message = format!("`{}` has the same value in all rows used", argument.value);
             return Err(Error::at(evaluator.text, argument.value.span, message)
-                .help("there is nothing to explain"));
+                .help("without variation there is no effect to estimate"));
         }
     }
     let state = State::Levels {
@@ -378,7 +382,7 @@ fn responses(
     Ok(())
 }
 
-/// The values; what gives several columns at once is `cbind(successes, failures)`.
+/// The values. An expression with several columns is only valid as `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
     family: &Family,
@@ -400,17 +404,17 @@ fn values(
         return Err(Error::at(
             text,
             expr.span,
-            "the family multi_normal is of several responses",
+            "the family multi_normal needs several responses",
         )
-        .help("write mvbind(a, b) ~ …; --family gaussian is of one"));
+        .help("write mvbind(a, b) ~ …; --family gaussian has one response"));
     }
     if family.has_columns() {
         return Err(Error::at(
             text,
             expr.span,
-            format!("the family {} has a column for each category", family.name),
+            format!("the family {} needs one column per category", family.name),
         )
-        .help("write cbind(a, b, c) ~ …; --family categorical is of one column with the category of each row"));
+        .help("write cbind(a, b, c) ~ …; --family categorical needs one column with the category of each row"));
     }
     one_column(expr, family, evaluator, made)
 }
@@ -425,8 +429,15 @@ fn one_column(
     let text = evaluator.text;
     if !family.has_categories() && family.response != Kinds::Binary {
         if family.response == Kinds::Trials && made.trials.is_none() {
-            return Err(Error::at(text, expr.span, format!("the family {} needs the number of trials", family.name))
-                .help(format!("write `{expr} | trials(n) ~ …` with a column or a number n, or take --family bernoulli for 0 and 1")));
+            return Err(Error::at(
+                text,
+                expr.span,
+                format!("the family {} needs the number of trials", family.name),
+            )
+            .help(format!(
+                "write `{expr} | trials(n) ~ …` with a column or a number n, or use --family \
+                               bernoulli for 0 and 1"
+            )));
         }
         made.values = evaluator.numbers(expr)?;
         return Ok(());
@@ -434,7 +445,7 @@ fn one_column(
     let factor = match evaluator.value(expr)? {
         Value::Factor(factor) => factor,
         Value::Number(_) | Value::Matrix(_) => {
-            return Err(Error::at(text, expr.span, "a response is one column"));
+            return Err(Error::at(text, expr.span, "a response must be one column"));
         }
         Value::Numbers(x) | Value::Truth(x) => {
             if family.response == Kinds::Ordinal
@@ -443,9 +454,9 @@ fn one_column(
                 return Err(Error::at(
                     text,
                     expr.span,
-                    format!("categories are whole numbers or words, and `{expr}` has {other}"),
+                    format!("categories must be integers or words, but `{expr}` has {other}"),
                 )
-                .help("take --family gaussian for numbers of any size"));
+                .help("use --family gaussian for arbitrary numbers"));
             }
             Factor::of_numbers(&x)
         }
@@ -459,20 +470,16 @@ fn one_column(
         ordered: factor.ordered,
     };
     evaluator.states.insert(CATEGORIES.to_owned(), state);
-    let known = factor.among(&levels).map_err(|word| {
-        Error::at(
-            text,
-            expr.span,
-            format!("`{word}` is none of the categories of the fit"),
-        )
-    })?;
+    let known = factor
+        .among(&levels)
+        .map_err(|word| Error::at(text, expr.span, format!("the fit has no category `{word}`")))?;
     if levels.len() < 2 {
         return Err(Error::at(
             text,
             expr.span,
             format!("`{expr}` has the same value in all rows used"),
         )
-        .help("there is nothing to explain"));
+        .help("without variation there is no effect to estimate"));
     }
     if family.response == Kinds::Binary {
         if levels.len() > 2 {
@@ -480,9 +487,9 @@ fn one_column(
             return Err(Error::at(
                 text,
                 expr.span,
-                format!("the family bernoulli has two values, and `{expr}` has {}: {}, …", levels.len(), shown.join(", ")),
+                format!("the family bernoulli needs two values, but `{expr}` has {}: {}, …", levels.len(), shown.join(", ")),
             )
-            .help("take --family categorical or cumulative for more categories, binomial for counts of successes"));
+            .help("use --family categorical or cumulative for more categories, binomial for counts of successes"));
         }
         made.values = known
             .codes

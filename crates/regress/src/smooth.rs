@@ -1,29 +1,30 @@
-//! Smooth functions as sums of a straight line and of penalised functions, whose weights are group effects (Wood, Generalized
-//! additive models, 2017, section 5.8; Wood, Scheipl and Faraway, Statistics and Computing 23, 2013, for products).
+//! Smooth functions as the sum of a straight line and penalised functions, whose weights are group effects (Wood,
+//! Generalized additive models, 2017, section 5.8; Wood, Scheipl and Faraway, Statistics and Computing 23, 2013, for
+//! products).
 
 use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Eigenvalues below this share of the largest are of the null space of a penalty, which is exact but for rounding.
+/// Eigenvalues below this share of the largest belong to the null space of a penalty, which is exact up to rounding.
 const NULL: f64 = 1e-9;
 
-/// A smooth of one column, as its rows were made.
+/// The state of a smooth of one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smooth {
     cubic: Cubic,
-    /// From values at knots to penalised functions of unit penalty.
+    /// The linear map from values at knots to penalised functions of unit penalty.
     functions: Vec<Vec<f64>>,
-    /// The centre of the column, and half of its range: the line.
+    /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// For each function its mean and slope over the rows, which the line has instead.
+    /// For each function its mean and slope over the rows, which the linear part has instead.
     removed: Vec<[f64; 2]>,
-    /// What makes the mean square of a row 1.
+    /// The factor that makes the mean square of a row 1.
     scale: f64,
 }
 
 impl Smooth {
-    /// With up to `k` knots at quantiles of the distinct values; none where there are fewer than three.
+    /// A smooth with up to `k` knots at quantiles of the distinct values, or `None` with fewer than three.
     pub fn of(x: &[f64], k: usize, cyclic: bool) -> Option<Self> {
         let distinct = distinct(x);
         let count = (k + usize::from(cyclic)).min(distinct.len());
@@ -66,7 +67,7 @@ impl Smooth {
         Some(made)
     }
 
-    /// The column of the line, about its mean and by half of the range; none of rings.
+    /// The linear column, centred and divided by half of the range, or `None` for periodic smooths.
     pub fn line(&self, x: &[f64]) -> Option<Vec<f64>> {
         let [centre, half] = self.line?;
         Some(x.iter().map(|x| (x - centre) / half).collect())
@@ -101,7 +102,7 @@ pub fn distinct(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// Mean and slope of a column along a centred line.
+/// The mean of a column and its slope on a centred line.
 fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     let level = mean(column);
     let slope = line.map_or(0.0, |line| {
@@ -111,24 +112,24 @@ fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     [level, slope]
 }
 
-/// A smooth of two columns: products of those of each.
+/// A smooth of two columns: products of their functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     margins: [Smooth; 2],
-    /// What is subtracted from each column, block by block, and what it is multiplied by then.
+    /// The subtracted means of each column, block by block, and the factor after the subtraction.
     centred: Vec<(Vec<f64>, f64)>,
 }
 
-/// A smooth's columns: unpenalised ones, and blocks of penalised ones with a scale each.
+/// A smooth's columns: unpenalised columns, and blocks of penalised columns with a scale each.
 pub struct Columns {
-    /// Without a penalty: what is added to the name, and the column.
+    /// Unpenalised columns with their name suffixes.
     pub free: Vec<(String, Vec<f64>)>,
-    /// Penalised.
+    /// Blocks of penalised columns.
     pub blocks: Vec<Vec<Vec<f64>>>,
 }
 
 impl Product {
-    /// Of two smooths over these rows.
+    /// The product of two smooths over these rows.
     pub fn of(margins: [Smooth; 2], x: &[f64], z: &[f64]) -> Self {
         let mut made = Self {
             margins,
@@ -149,7 +150,7 @@ impl Product {
         made
     }
 
-    /// Penalised in one column, in the other, and in both.
+    /// The functions penalised in the first column, in the second, and in both.
     fn blocks(&self, x: &[f64], z: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let free = |smooth: &Smooth, x: &[f64]| {
             let mut columns = vec![vec![1.0; x.len()]];

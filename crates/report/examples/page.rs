@@ -5,7 +5,7 @@ use jensen_report::{
     Weights, render,
 };
 
-/// Uniform numbers in (0, 1) from a 64-bit linear congruential generator; nothing here depends on their quality.
+/// Uniform numbers in (0, 1) from a 64-bit linear congruential generator, whose quality does not matter here.
 struct Uniform(u64);
 
 impl Uniform {

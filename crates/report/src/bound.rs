@@ -6,7 +6,7 @@ use crate::page::{Page, WIDE};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Points drawn of one stage; more cannot be distinguished at this size.
+/// Number of points of one stage in the figure. More cannot be distinguished at this size.
 const POINTS: usize = 500;
 
 /// A stage on the common axis: its name and the points that can be shown on it.
@@ -19,15 +19,15 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
     };
     page.heading(
         "The bound along the run",
-        "Each estimate of the evidence lower bound with a band of two Monte Carlo standard errors. A converged run is \
-         flat on the right, up to the width of the band.",
+        "Each estimate of the evidence lower bound with a band of two Monte Carlo standard errors. The right \
+         end of a converged run is flat, up to the width of the band.",
     );
     page.push("<div class=\"pair\">");
     let (floor, below) = start_below(&stages);
     let caption = match below {
         0 => String::new(),
-        1 => "One estimate of the start lies below the picture.".to_owned(),
-        n => format!("{n} estimates of the start lie below the picture."),
+        1 => "One estimate at the start is below the figure.".to_owned(),
+        n => format!("{n} estimates at the start are below the figure."),
     };
     page.chart(
         "Whole run",
@@ -88,7 +88,7 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
 /// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest; and the number of
 /// estimates below it.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
-    // What every stage came to, and how the last one went on.
+    // The result of every stage, and the course of the last one.
     let best = stages.iter().map(|(_, points)| {
         points
             .iter()
@@ -101,7 +101,7 @@ fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elbo| {
             (low.min(elbo), high.max(elbo))
         });
-    // A nat is what matters, however calm the end is.
+    // A difference of a nat matters, however small the noise of the end is.
     let floor = low - 10.0 * (high - low).max(1.0);
     let all = stages.iter().flat_map(|(_, points)| points);
     let below = all.filter(|p| p.elbo < floor).count();

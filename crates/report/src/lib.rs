@@ -13,7 +13,7 @@
 //! | densities, quantiles, correlations | `stats` |
 //! | escaping and the spelling of numbers | `text` |
 
-// What pictures alone use.
+// Code that only pictures use.
 #![cfg_attr(not(feature = "pictures"), allow(dead_code))]
 #![cfg_attr(
     not(test),

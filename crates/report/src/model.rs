@@ -163,7 +163,7 @@ pub struct MappedTopic {
     pub share: f64,
     /// Its position. Topics with similar words are close to each other.
     pub position: (f64, f64),
-    /// Its most relevant words, empty if they are not shown.
+    /// Its most relevant words, or empty if they are not shown.
     pub words: Vec<TopicWord>,
 }
 

@@ -9,7 +9,7 @@ use crate::{bound, posterior, topics, weights};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Interactive features of the page. Without it everything is there all the same.
+/// Interactive features of the page. Without it the page still has all content.
 const SCRIPT: &str = include_str!("script.js");
 
 /// Parameters in the summary that is copied.
@@ -42,7 +42,7 @@ pub fn render(report: &Report) -> String {
     page.end(&report.version, &report.footnote)
 }
 
-/// A row of a table: the name that it is filtered by, and its cells, each with the end of its tag before its markup.
+/// A row of a table: the name for the filter, and its cells, each with the end of its tag before its markup.
 pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,
@@ -154,7 +154,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// A picture of a parameter, or of a whole variable, that is filtered by its name.
+    /// A picture of a parameter, or of a whole variable, that the filter selects by its name.
     pub fn named_scene(
         &mut self,
         (name, whole): (&str, bool),
@@ -198,7 +198,7 @@ impl Page {
         heads: impl IntoIterator<Item = String>,
         rows: impl IntoIterator<Item = TableRow>,
     ) {
-        // Whoever has no mouse scrolls what has the focus.
+        // Without a mouse, users scroll the focused element.
         self.put(format_args!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",
             escape(label)
@@ -294,7 +294,7 @@ impl Page {
         }
         let (heads, rows) = &exhibit.table;
         if !rows.is_empty() {
-            // Columns of words are read from the left.
+            // Columns of words are left-aligned.
             let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
             let words: Vec<bool> = (0..heads.len())
                 .map(|at| at > 0 && column(at).any(|cell| text::is_words(cell)))

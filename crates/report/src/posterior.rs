@@ -11,7 +11,7 @@ use crate::text::{self, escape};
 
 /// Marginals that are drawn.
 const MARGINALS: usize = 24;
-/// Rows of the parameter table; the rest is in `fit.json`.
+/// Number of rows of the parameter table. `fit.json` has the rest.
 const TABLE_ROWS: usize = 500;
 /// Number of rows visible without a filter.
 const FILTERED: usize = 8;
@@ -21,7 +21,7 @@ const FOREST_ROWS: usize = 40;
 /// Parameters in the map of correlations, and pairs drawn against each other.
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// Points of a pair; more cannot be distinguished at this size.
+/// Number of points of a pair. More cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
@@ -121,7 +121,8 @@ fn table(page: &mut Page, posterior: &Posterior) {
     more(page, all.len(), TABLE_ROWS, "parameters are", "fit.json");
     if !posterior.elsewhere.is_empty() {
         page.put(format_args!(
-            "<p class=\"soft\">Of {} other sections say more than numbers do; they are in <code>fit.json</code>.</p>\n",
+            "<p class=\"soft\">Figures of other sections show {}; their numbers are in \
+             <code>fit.json</code>.</p>\n",
             escape(&posterior.elsewhere.join(", "))
         ));
     }
@@ -129,7 +130,7 @@ fn table(page: &mut Page, posterior: &Posterior) {
 
 fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     let decimals = text::decimals_for(p.spread());
-    // Figures far from unit size read better in scientific notation, all of a row alike.
+    // Numbers far from unit size are easier to read in scientific notation, all of a row alike.
     let extreme = [p.mean, p.sd]
         .iter()
         .any(|x| x.is_finite() && x.abs() >= 1e7)
@@ -260,8 +261,8 @@ fn correlations(page: &mut Page, marginals: &[Marginal]) {
 
     page.heading(
         "Correlations",
-        "Between the draws of the approximation. A mean-field family knows no correlations on its own scale, so their \
-         absence here says nothing about the posterior.",
+        "Between the draws of the approximation. A mean-field family has no correlations on its own scale, so \
+         their absence here does not show that the posterior has none.",
     );
     page.push("<div class=\"pair\">");
     let names: Vec<&str> = usable.iter().map(|m| m.name.as_str()).collect();

@@ -4,7 +4,7 @@
 use jensen_math::order::quantile;
 use jensen_math::sum::Moments;
 
-/// Magnitude from which values count as infinite, so that sums of squares below it are finite.
+/// Magnitude from which values are treated as infinite, so that sums of squares below it are finite.
 const HUGE: f64 = 1e150;
 
 /// The finite values in increasing order.
@@ -44,8 +44,8 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         return Vec::new();
     }
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    // Values within a fifth of a bandwidth count as their mean: the curve moves by less than the width of its line, and
-    // the cost no longer grows with the number of draws times that of points.
+    // Values within a fifth of a bandwidth are replaced by their mean: the curve moves by less than the width of its
+    // line, and the cost no longer grows with the product of the numbers of draws and points.
     let mut masses: Vec<(f64, f64)> = Vec::new();
     let mut start = f64::NEG_INFINITY;
     for &x in sorted {
@@ -60,7 +60,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
             }
         }
     }
-    // Beyond six bandwidths a kernel adds less than a pixel ever could.
+    // Beyond six bandwidths a kernel adds less than a pixel.
     let reach = 6.0 * width;
     let kernel_sum = |x: f64| -> f64 {
         let first = masses.partition_point(|(v, _)| *v < x - reach);
@@ -83,7 +83,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         .collect()
 }
 
-/// Values and their shares if there are few distinct ones, all integers; `None` for anything continuous.
+/// Values and their shares if there are few distinct ones, all integers. `None` for continuous values.
 pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
     let mut counts: Vec<(f64, f64)> = Vec::new();
     for &x in sorted {

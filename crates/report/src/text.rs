@@ -2,7 +2,7 @@
 
 use jensen_math::text::turns;
 
-/// Text that means itself inside HTML elements and double-quoted attributes.
+/// Text that is literal inside HTML elements and double-quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -12,7 +12,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Not allowed in HTML, whichever way it is written, or would show what follows in another order.
+            // Not allowed in HTML in any form, or would reorder the following text.
             c if c.is_control() && !c.is_whitespace() || turns(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -30,7 +30,7 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// Whether a text is not a number, however spelled.
+/// Whether a text is a spelling of NaN.
 pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }
@@ -62,12 +62,12 @@ pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
     }
-    // Digits that no f64 has say nothing.
+    // Digits beyond the precision of f64 have no meaning.
     if x.abs() >= 1e15 {
         return scientific(x, 6);
     }
     let text = format!("{x:.decimals$}");
-    // A rounded −0.00 has no sign worth showing.
+    // A rounded −0.00 is shown without its sign.
     if text
         .trim_start_matches('-')
         .chars()

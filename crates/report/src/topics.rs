@@ -18,8 +18,9 @@ pub(crate) fn put(page: &mut Page, map: &TopicMap) {
     }
     page.heading(
         "Map of topics",
-        "Near each other are topics that use the same words; the area of a disc is the topic's share of all tokens. The bars of a \
-         topic show how often its most telling words are used in it (dark) and in all documents (light).",
+        "Topics that are near each other use the same words; the area of a disc is the topic's share of all \
+         tokens. The bars of a topic show how often its most characteristic words occur in it (dark) and in \
+         all documents (light).",
     );
     page.push(
         "<div class=\"tools\" role=\"group\" aria-label=\"Topic whose words are shown\" hidden>",

@@ -16,13 +16,14 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
     match weights.refined {
         false => page.heading(
             "Can the draws be trusted?",
-            "The weights p/q compare the posterior with the approximation draw by draw. Few large weights among many small \
-             ones mean that the approximation misses a part of the posterior.",
+            "The weights p/q compare the posterior with the approximation draw by draw. A few large weights \
+             among many small ones mean that the approximation misses a part of the posterior.",
         ),
         true => page.heading(
-            "How far the approximation alone comes",
-            "The draws and summaries of this page are not the approximation's: they were moved on to the posterior, and the \
-             verdict is about them. The weights p/q compare the posterior with the approximation that they began from.",
+            "How close is the approximation alone?",
+            "The draws and summaries of this page are refined draws of the posterior, and the verdict is about \
+             them. The weights p/q compare the posterior with the approximation from which the refinement \
+             started.",
         ),
     }
     page.push("<div class=\"pair\">");
@@ -42,7 +43,8 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
         let squares: f64 = relative.iter().map(|w| w * w).sum();
         let dropped = weights.log_weights.len() - relative.len();
         let mut caption = format!(
-            "Orange: the tail behind k̂. The largest weight holds {} % of the total; the weights are worth {} of {} draws.",
+            "Orange: the tail behind k̂. The largest weight has {} % of the total; the effective sample size \
+             of the weights is {} of {} draws.",
             text::number(100.0 * relative[0] / n, 2),
             text::number(n * n / squares, 3),
             text::number(n, 6)
@@ -50,7 +52,7 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
         if dropped > 0 {
             let _ = write!(
                 caption,
-                " {dropped} draws without a finite weight are left out."
+                " {dropped} draws without a finite weight are omitted."
             );
         }
         page.chart(
@@ -68,30 +70,30 @@ fn meaning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
         k if k > 1.0 => {
-            "The importance weights have no mean: the approximation misses a part of the posterior, and no number of \
-             draws repairs that. Choose a richer family or rewrite the model."
+            "The importance weights have no mean: the approximation misses a part of the posterior, and more \
+             draws do not help. Choose a richer family or rewrite the model."
         }
         k if k > khat.threshold => {
-            "Some draws carry very large weights: estimates converge slowly and their errors are understated. A richer \
-             family, a longer run or another parameterisation may help. A mean-field family cannot follow strong \
-             correlations and ends here by nature."
+            "Some draws have very large weights, so estimates converge slowly and their errors are \
+             understated. A richer family, a longer run or another parameterisation may help. A mean-field \
+             family cannot represent strong correlations, so a longer run of it does not help."
         }
         k if k > 0.5 => {
-            "The weights have a mean but no variance: reweighted estimates are usable, with a larger error than the \
-             number of draws suggests."
+            "The weights have a mean but no variance: weighted estimates are usable, with a larger error than \
+             the number of draws suggests."
         }
         _ => "The weights have a finite variance: the approximation covers the posterior well.",
     }
 }
 
-/// The same where draws were refined since.
+/// The same for refined draws.
 fn beginning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
         k if k > khat.threshold => {
-            "By itself the approximation was not good enough, which is why its draws were refined."
+            "The approximation alone was not good enough, so Jensen refined its draws."
         }
-        _ => "The approximation was usable by itself.",
+        _ => "The approximation alone was usable.",
     }
 }
 
@@ -154,7 +156,7 @@ fn decreasing(weights: &[f64]) -> Chart {
         .unwrap_or(largest);
     // The tail to which the Pareto distribution is fitted: Vehtari et al. (2024).
     let tail = (0.2 * n).min(3.0 * n.sqrt()).ceil() as usize;
-    // Ranks crowd on a logarithmic axis; a point every half pixel or so is enough.
+    // Ranks crowd on a logarithmic axis, so a point every half pixel or so suffices.
     let step = 0.5 * n.ln() / WIDE.0;
     let mut last = f64::NEG_INFINITY;
     let (mut within, mut beyond) = (Vec::new(), Vec::new());

@@ -58,7 +58,7 @@ pub struct Point {
     pub iteration: u64,
     /// Oracle calls so far.
     pub calls: f64,
-    /// Lane evaluations so far, a Hessian-vector product counting two.
+    /// Lane evaluations so far, where a Hessian-vector product counts as two.
     pub lanes: u64,
     /// Seconds in the method so far.
     pub seconds: f64,
@@ -73,7 +73,7 @@ pub struct Path {
     pub method: Method,
     /// The seed.
     pub seed: u64,
-    /// Evaluated iterates; the first is the start, the last the end.
+    /// Evaluated iterates, from the start to the end.
     pub points: Vec<Point>,
     /// The bound at the end, from more draws; `None` if some draw has no finite density.
     pub bound: Option<f64>,
@@ -129,7 +129,7 @@ fn bound<D: jensen::density::TwiceDifferentiable>(
     value.is_finite().then_some(value)
 }
 
-/// Runs an algorithm and evaluates its iterates on the way.
+/// Runs an algorithm and evaluates its iterates along the run.
 struct Watched<'a, A: Algorithm, D: jensen::density::TwiceDifferentiable> {
     inner: A,
     omega: fn(&A::State) -> &[f64],
@@ -237,7 +237,7 @@ impl<'a> Cancel<'a> {
     }
 }
 
-/// Number of iterations after which a run is ended, whatever its own rule says.
+/// Number of iterations after which a run is ended, regardless of its own rule.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

@@ -32,7 +32,7 @@ pub struct Setup<'a> {
     pub out: PathBuf,
     /// A corpus from the user, for parts that accept one.
     pub corpus: Option<PathBuf>,
-    /// How much is run.
+    /// The scale of the run.
     pub scale: Scale,
     /// Parts to run; all by default.
     pub only: Vec<String>,
@@ -85,7 +85,7 @@ impl<'a> Context<'a> {
         self.setup.corpus.clone()
     }
 
-    /// How much is run.
+    /// The scale of the run.
     pub fn scale(&self) -> Scale {
         self.setup.scale
     }
@@ -302,7 +302,7 @@ fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Opti
         return Ok(None);
     }
     let bytes = read_optional(path)?.unwrap_or_default();
-    // What another version wrote may have another form, and is made again.
+    // Files of another version may have another format, and are computed again.
     let kept: Option<Kept<T>> = serde_json::from_slice(&bytes).ok();
     Ok(kept
         .filter(|kept| kept.scale == setup.scale && kept.version == env!("CARGO_PKG_VERSION"))

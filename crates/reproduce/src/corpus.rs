@@ -20,7 +20,7 @@ pub struct Entry {
 /// Every program, in the order of the names, including the posteriors in `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
-/// How the names of Stan's solvers begin.
+/// Beginnings of the names of Stan's solvers.
 const SOLVERS: [&str; 6] = [
     "ode_",
     "dae",
@@ -34,7 +34,7 @@ impl Entry {
     /// The entry of this name.
     ///
     /// # Errors
-    /// Fails if the build has no such program.
+    /// Fails if the build does not have such a program.
     pub fn named(name: &str) -> Result<&'static Self, Failure> {
         CORPUS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             Failure::Data(format!(

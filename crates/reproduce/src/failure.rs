@@ -27,7 +27,7 @@ impl fmt::Display for Failure {
             | Self::Data(message)
             | Self::Output(message)
             | Self::Method(message) => f.write_str(message),
-            Self::Stopped => f.write_str("stopped; the same command with --resume goes on"),
+            Self::Stopped => f.write_str("stopped; the same command with --resume continues"),
         }
     }
 }

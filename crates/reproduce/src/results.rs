@@ -8,10 +8,10 @@ use std::path::Path;
 
 const RESAMPLED: Purpose = Purpose::new("bootstrap of quantiles");
 
-/// Resamples of a bootstrap: their spread is known within 3 %.
+/// Number of bootstrap samples, whose spread then has an error of 3 %.
 const RESAMPLES: usize = 1000;
 
-/// How much is run.
+/// The scale of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -34,7 +34,7 @@ impl Scale {
 /// One measured figure. Absent and non-finite numbers are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultRow {
-    /// What was measured. Unique within an experiment and scale.
+    /// The measured quantity. Unique within an experiment and scale.
     pub what: String,
     /// The number of the paper, if it prints one.
     pub paper: Option<f64>,
@@ -64,7 +64,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads `results.json`; `None` if there is no such file.
+    /// Reads `results.json`. `None` if the file does not exist.
     ///
     /// # Errors
     /// Fails if the file cannot be read or has another format.
@@ -119,7 +119,7 @@ impl Results {
     }
 }
 
-/// The subject of a row before it is measured.
+/// The subject of a row before its measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct What {
     name: String,
@@ -235,7 +235,7 @@ impl Ours {
         });
         let resampled: Vec<f64> = resampled.collect();
         let spread = Self::mean_of(&resampled).se;
-        // That of one resample, not of the mean of all.
+        // The value of one bootstrap sample, not the mean of all.
         match spread.map(|se| se * (RESAMPLES as f64).sqrt()) {
             Some(se) if se.is_finite() => value.se(se),
             _ => value,
@@ -313,7 +313,8 @@ mod tests {
 
     #[test]
     fn figures_have_standard_errors() {
-        // Half of 100 is known within a twentieth, a median of normal figures within 1.25 standard errors of a mean.
+        // Half of 100 has an error of a twentieth, and a median of normal numbers one of 1.25 standard errors of a
+        // mean.
         let measured = |ours: Ours| What::new("a", "").measured(ours, Scale::Quick);
         let half = measured(Ours::share(50, 100));
         assert!(half.ours == Some(0.5) && (half.se.unwrap() - 0.05).abs() < 0.001);

@@ -51,7 +51,7 @@ pub fn run(
         // Checkpoints of runs that did not end.
         remove_files(&folder.path().join(SCRATCH), "safetensors").map_err(output)?;
     }
-    // A part that was begun or left out has a row that says so until it is complete.
+    // A part that was started or omitted has a row that states this until it is complete.
     let begun = results.rows.iter().any(|row| row.scale == setup.scale);
     let complete: Vec<&str> = experiment
         .parts
@@ -68,7 +68,7 @@ pub fn run(
         } else if !part.runs_at(setup.scale) {
             "it has no quick version; use --scale paper"
         } else if !asked_for(part.name) {
-            "--only left it out"
+            "excluded by --only"
         } else {
             "the run ended before it was complete"
         };

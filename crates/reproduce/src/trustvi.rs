@@ -246,7 +246,7 @@ fn panel(
     let mut y = Axis::new("below the best bound (nats)").log();
     let start = race.paths.iter().find_map(|p| p.points.first()?.bound);
     if let Some(start) = start {
-        // Steps that nearly overflow would leave no room for the rest.
+        // Steps that nearly overflow would compress the rest.
         y = y.range(NEAREST, 100.0 * (best - start).max(1.0));
     }
     let mut chart = Chart::new(title).x(Axis::new(label).log()).y(y);
@@ -297,14 +297,14 @@ struct Subject {
     /// Every n-th program of the corpus.
     every: usize,
     seeds: u64,
-    /// Begins the names of its rows.
+    /// The prefix of the names of its rows.
     prefix: &'static str,
     /// Ends the names of its figures.
     suffix: &'static str,
 }
 
 impl Subject {
-    /// The study of a scale: five seeds of every program, as in the paper, or one of a few.
+    /// The comparison at a scale: five seeds of every program, as in the paper, or one of a few.
     fn usual(context: &Context<'_>) -> Self {
         Self {
             own: Method::Trust,
@@ -548,7 +548,7 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
                 pair.trust.reaches(threshold)?,
             );
             let counts = other.iteration >= 5;
-            // A start above the threshold takes no calls: the first ones count.
+            // A start above the threshold needs no calls, so the first ones count.
             let floor = |calls: f64| calls.max(1.0);
             counts.then(|| Runtime {
                 dim: pair.dim,
@@ -566,7 +566,7 @@ fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) 
     Ours::quantile(&figures, share)
 }
 
-/// Oracle calls of both methods, a point a model.
+/// Oracle calls of both methods, one point per model.
 fn scatter(
     context: &mut Context<'_>,
     subject: &Subject,

@@ -47,7 +47,7 @@ pub struct RngPosition {
 pub struct Checkpoint {
     /// Version of the crate that wrote it.
     pub version: String,
-    /// What was run.
+    /// The identity of the run.
     pub identity: Identity,
     /// Number of finished iterations.
     pub iteration: u64,
@@ -107,12 +107,12 @@ impl fmt::Display for CheckpointError {
         match self {
             Self::Corrupt(what) => write!(
                 f,
-                "the checkpoint is damaged ({what}); resume from an older one or start anew"
+                "the checkpoint is damaged ({what}); resume from an older one or start again"
             ),
             Self::Format { found } => write!(
                 f,
-                "the checkpoint has format version {found}, this program reads version \
-                 {FORMAT_VERSION}; resume with the version of Jensen that wrote it"
+                "the checkpoint has format version {found}, but this program reads version {FORMAT_VERSION}; \
+                 resume with the version of Jensen that wrote it"
             ),
             Self::Mismatch(differences) => {
                 f.write_str("the checkpoint belongs to another run: ")?;
@@ -123,8 +123,8 @@ impl fmt::Display for CheckpointError {
                     write!(f, "{difference}")?;
                 }
                 f.write_str(
-                    ". Resume with the same model, data and settings, or force the resume and \
-                     give up bit-for-bit reproducibility",
+                    ". Resume with the same model, data and settings, or force the resume and give up \
+                     bit-for-bit reproducibility",
                 )
             }
         }

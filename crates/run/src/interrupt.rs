@@ -114,7 +114,7 @@ impl<'a> Interrupt<'a> {
         self.output.store(until.to_bits(), Ordering::Relaxed);
     }
 
-    /// A step begins that may be thrown away, from `deadline` on for its time.
+    /// Begins a step that may be discarded, because of time from `deadline` on.
     pub(crate) fn arm(&self, deadline: f64) {
         self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
         self.armed.store(true, Ordering::Relaxed);

@@ -92,7 +92,7 @@ pub struct Control<'a> {
     pub budget: Budget,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// Set by another thread (Ctrl-C) to stop with a checkpoint, after the current iteration or within it.
+    /// Another thread (Ctrl-C) sets this to stop with a checkpoint, after the current iteration or within it.
     pub cancel: Option<&'a AtomicBool>,
     /// Whether a cancelled run also computes its output, which may take long, besides its checkpoint.
     pub partial: bool,
@@ -128,7 +128,7 @@ impl<'a> Control<'a> {
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// The result of the algorithm; absent if it could not start, or was cancelled without [partial](Control::partial)
+    /// The result of the algorithm. Absent if it could not start, or was cancelled without [partial](Control::partial)
     /// results.
     pub output: Option<T>,
     /// Its status at the end.
@@ -178,7 +178,7 @@ pub fn run<A: Algorithm>(
 /// Additional seconds for the start of a run: a partial start is the beginning of a longer one.
 const BEGINNING: f64 = 0.5;
 
-/// The first state. A start that was interrupted contains nothing.
+/// The first state. An interrupted start has no results.
 fn begin<A: Algorithm>(
     algorithm: &mut A,
     control: &Control<'_>,
@@ -252,7 +252,7 @@ pub fn run_interruptibly<A: Algorithm>(
             for difference in differences {
                 control
                     .observer
-                    .note(&format!("resumed although something differs: {difference}"));
+                    .note(&format!("resumed in spite of a difference: {difference}"));
             }
             let state =
                 A::State::restore(&checkpoint.state.nested("state")).map_err(RunError::State)?;
@@ -300,7 +300,7 @@ pub fn run_interruptibly<A: Algorithm>(
             continue;
         }
         if let Some(Status::Interrupted { .. }) = step.status {
-            // A step that could not be made, and changed nothing.
+            // A step that could not run, and changed nothing.
             break Status::Interrupted { at: iteration };
         }
         iteration += 1;
@@ -329,7 +329,7 @@ pub fn run_interruptibly<A: Algorithm>(
         None => {}
     }
     let output = wanted.then(|| algorithm.output(&state));
-    // What was made of the output before its time was up is no more than a run has that ended so.
+    // The output that was finished before the deadline is that of a run that ended then.
     if interrupt.is_some_and(Interrupt::is_cut) && !status.is_from_outside() {
         status = ended_from_outside(control, iteration);
     }

@@ -37,8 +37,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How a fit ended. The end of a run. Only [`Status::Converged`] is a success, and every other
-/// value gives advice.
+/// The end of a fit. The end of a run. Only [`Status::Converged`] is a success, and every other value gives advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
@@ -49,7 +48,7 @@ pub enum Status {
     },
     /// A budget was used up first.
     BudgetReached {
-        /// Which one.
+        /// The limit.
         limit: Limit,
         /// The last observation of the stopping rule, if there is one.
         detail: String,
@@ -58,14 +57,14 @@ pub enum Status {
     Stalled {
         /// The iteration.
         at: u64,
-        /// What was seen.
+        /// The observed error.
         reason: String,
     },
     /// The objective or its gradient is no longer finite, or cannot be evaluated at the start.
     Diverged {
         /// The iteration; 0 is the start.
         at: u64,
-        /// What was seen.
+        /// The observed error.
         reason: String,
     },
     /// The caller cancelled the run.
@@ -145,7 +144,7 @@ impl fmt::Display for Status {
                 Ok(())
             }
             Self::BudgetReached { limit, detail } => {
-                write!(f, "not converged: the budget of {limit} is used up")?;
+                write!(f, "not converged: the budget of {limit} is exhausted")?;
                 if !detail.is_empty() {
                     write!(f, " ({detail})")?;
                 }

@@ -23,7 +23,7 @@ pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     write(&mut Writer { memory, written: 0 });
 }
 
-/// What `write` makes.
+/// The bytes that `write` produces.
 pub fn bytes(write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = vec![0; size(&write)];
     fill(&mut out, write);
@@ -40,7 +40,7 @@ impl Writer<'_> {
         let out = &mut memory[start..self.written];
         let (length, out) = out.split_at_mut(8);
         length.copy_from_slice(&(x.len() as u64).to_le_bytes());
-        // Element by element into what is there already: a copy, where appending is a loop with a check in it.
+        // Element by element into existing memory: a copy, whereas appending is a loop with a check in it.
         for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(x) {
             *out = bytes(x);
         }
@@ -51,12 +51,12 @@ impl Writer<'_> {
         self.put(text.as_bytes(), |x| [x]);
     }
 
-    /// Whole numbers of 64 bits.
+    /// Integers of 64 bits.
     pub fn counts(&mut self, x: &[u64]) {
         self.put(x, u64::to_le_bytes);
     }
 
-    /// Whole numbers of 32 bits.
+    /// Integers of 32 bits.
     pub fn numbers(&mut self, x: &[u32]) {
         self.put(x, u32::to_le_bytes);
     }
@@ -76,7 +76,7 @@ impl Writer<'_> {
 pub struct Reader<'a>(&'a [u8]);
 
 /// The error for bytes that end too early.
-const CUT: &str = "what was sent is cut short";
+const CUT: &str = "the message is incomplete";
 
 impl<'a> Reader<'a> {
     /// The header that a [`Writer`] wrote.
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         read.try_into().map_err(|_| CUT.to_owned())
     }
 
-    /// Whole numbers of 32 bits.
+    /// Integers of 32 bits.
     ///
     /// # Errors
     /// The bytes do not contain such an array.
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// So many numbers.
+    /// A fixed number of reals.
     ///
     /// # Errors
     /// The bytes do not contain such an array.

@@ -185,7 +185,7 @@ fn seconds_and_interruption_stop_between_iterations() {
         }
     ));
     assert!(outcome.iterations > 3 && outcome.iterations < 30);
-    // What was spent before counts, and the whole is reported.
+    // Earlier time counts towards the limit, and the summary reports the total.
     let budget = Budget {
         spent: 20.0,
         ..budget
@@ -249,7 +249,7 @@ impl Algorithm for Endless<'_> {
     }
 }
 
-/// An averaging whose output takes a hundred seconds, unless it learns that there is no time.
+/// An averaging whose output takes a hundred seconds, unless it is informed that no time is left.
 struct Slow<'a> {
     inner: Averager,
     interrupt: &'a Interrupt<'a>,
@@ -419,7 +419,7 @@ fn damaged_bytes_are_named_as_such() {
         let error = Checkpoint::decode(&good[..length]).unwrap_err();
         assert!(matches!(error, CheckpointError::Corrupt(_)), "{error}");
     }
-    // Trailing blanks of the safetensors header may change without harm; nothing else may.
+    // Trailing blanks of the safetensors header may change without harm, but no other byte.
     let header_end = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     for position in 0..good.len() {
         if position < header_end && good[position] == b' ' {

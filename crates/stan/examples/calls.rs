@@ -1,8 +1,8 @@
-//! Programs that call one function of the library each, with large arguments: what `cargo xtask limits` runs.
+//! Programs that call one function of the library each, with large arguments, for `cargo xtask limits`.
 //!
-//! `calls FOLDER COUNT SEED` writes COUNT programs, one after another of the list of functions, each with one of its signatures:
-//! of data in transformed data, and where the result is a real number of parameters in the model as well. Before them come those
-//! of functions that take a function, which are written here.
+//! `calls FOLDER COUNT SEED` writes COUNT programs, which take the functions of the list in turn, each with one of its
+//! signatures. The arguments are data in transformed data and, if the result is real, parameters in the model as well.
+//! Calls of functions with function arguments, which this file lists, precede them.
 
 use std::error::Error;
 use std::fs;
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A program with a call; nothing of functions that stand elsewhere or take what is not made here.
+/// A program with a call. It skips functions that other parts cover, and functions with arguments that it cannot make.
 fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<String> {
     if name.ends_with("_lp") || signature.result == Type::Void {
         return None;
@@ -88,7 +88,7 @@ fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<Stri
     Some(text)
 }
 
-/// What the functions that take a function are given.
+/// The arguments of functions with function arguments.
 const FUNCTIONS: &str = "functions {
   vector decay(real t, vector y, real a) { return -(1e6 + a) * y; }
   vector hidden(real t, vector y, vector dy, real a) { return dy + (1e3 + a) * y; }
@@ -98,7 +98,7 @@ const FUNCTIONS: &str = "functions {
 }
 ";
 
-/// Programs with a call of a function that takes a function, of many states or times.
+/// Programs with a call of a function with a function argument, of many states or times.
 fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
     let mut made = Vec::new();
     let mut add = |names: &[&str], call: &dyn Fn(&str, usize, usize) -> String| {

@@ -1,14 +1,14 @@
 //! Random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
 //!
 //! * `show`: prints generated programs;
-//! * `density`: generated programs, by both evaluators, with derivatives;
-//! * `check`: generated programs through the checker and the printer;
-//! * `text`: random bytes through the checker;
+//! * `density`: evaluates generated programs by both evaluators, with derivatives;
+//! * `check`: passes generated programs through the checker and the printer;
+//! * `text`: passes random bytes through the checker;
 //! * `corpus`: damaged programs of the model corpus through the checker and, if accepted, the evaluators.
 //!
 //! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
 //!
-//! Prints what goes wrong and how long the slowest took; exits 1 if anything did.
+//! Prints failures and the slowest time; exits with 1 after a failure.
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;
@@ -59,7 +59,7 @@ fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// A text with pieces of it, or of another, moved, repeated or lost.
+/// A text with moved, repeated or removed pieces of itself or of another text.
 fn damage(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {

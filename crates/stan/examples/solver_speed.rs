@@ -66,7 +66,7 @@ impl DataSource for Table {
     }
 }
 
-/// Processor seconds of this thread so far: other work on the machine does not count.
+/// Processor seconds of this thread so far, which exclude other work on the machine.
 fn processor() -> f64 {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     let nanoseconds: f64 = schedstat
@@ -106,7 +106,7 @@ fn main() {
         .collect();
     let (mut values, mut grad) = (vec![0.0; DRAWS], vec![0.0; dim * DRAWS]);
     let mut ws = density.workspace(DRAWS);
-    // The scheduler counts a thread's time every few milliseconds: enough rounds make that little.
+    // The scheduler updates a thread's time every few milliseconds: many rounds make this error small.
     let mean = |run: &mut dyn FnMut()| {
         run();
         let (start, mut rounds) = (processor(), 0);

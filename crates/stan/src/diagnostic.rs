@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet
 
 use crate::source::{SourceFile, Span};
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The program runs, but the author may have intended something else.
@@ -82,7 +82,7 @@ impl Code {
 pub struct Label {
     /// The location.
     pub span: Span,
-    /// The text; may be empty.
+    /// The text, which may be empty.
     pub text: String,
 }
 
@@ -179,8 +179,8 @@ const SHOWN: usize = 50;
 /// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty
 /// diagnostics, the text gives only the number of the others.
 ///
-/// With `colour`, the text has ANSI escape sequences. Tabs and control characters of the source are shown as the
-/// renderer replaces them; the text never contains a raw escape from the source.
+/// With `colour`, the text has ANSI escape sequences. The renderer replaces tabs and control characters of the source,
+/// so the text never contains a raw escape from it.
 pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()

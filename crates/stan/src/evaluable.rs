@@ -149,17 +149,20 @@ impl<'p> Search<'p> {
             (library::takes(id, args.len()), lowers(id))
         };
         let message = if !known {
-            format!("`{name}` with these arguments is not evaluated")
+            format!("Jensen does not support `{name}` with these arguments")
         } else if context == Context::Density && !density {
             format!(
-                "`{name}` is not evaluated in the log density, with arguments that depend on parameters"
+                "Jensen does not support `{name}` in the log density with arguments that depend on parameters"
             )
         } else {
             return;
         };
         let diagnostic = Diagnostic::error(Code::Unsupported, span, message);
         self.found.push(match known {
-            true => diagnostic.help("it is, of data, and in generated quantities"),
+            true => diagnostic.help(format!(
+                "`{name}` can be evaluated with arguments that are data, and in generated \
+                                     quantities"
+            )),
             false => diagnostic,
         });
     }

@@ -22,7 +22,7 @@ use crate::value::Value;
 use crate::value::error::FnResult;
 use crate::value::sized::Sized;
 
-/// Numbers of all draws that are computed together, at the most.
+/// Largest number of values of all draws that are computed together.
 const TOGETHER: usize = 1 << 20;
 
 /// A program with its data as the source of reported values. The interpreter handles draws that the graph rejects or
@@ -79,7 +79,7 @@ impl Outputs {
         blocks
             .flat_map(|(block, keys)| {
                 let first = block * programs.block * dim;
-                // Where all is to end, the interpreter says so.
+                // If the evaluation is to end, the interpreter reports it.
                 match self.bound.halt().check(Span::default()) {
                     Ok(()) => programs.run(&points[first..first + keys.len() * dim], keys),
                     Err(_) => vec![None; keys.len()],
@@ -118,7 +118,7 @@ impl Programs {
             .map(|output| planned(std::slice::from_ref(output)))
             .zip(stages)
             .collect();
-        // Numbers that nothing reported depends on are not drawn.
+        // Random numbers that do not affect a reported value are not drawn.
         let mut used = vec![false; graph.inputs().len()];
         mark_inputs(&values, &mut used);
         for (program, calls) in stages.iter_mut().rev() {
@@ -234,7 +234,7 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// The draws of the function with the arguments at `computed` positions, in storage order; `None` if it refuses
+    /// The draws of the function with the arguments at `computed` positions, in storage order. `None` if it rejects
     /// them.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {

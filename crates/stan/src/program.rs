@@ -79,13 +79,13 @@ pub struct Var {
 pub struct Expr {
     /// Provenance.
     pub id: ExprId,
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
     /// Type of its value.
     pub ty: Type,
     /// Whether its value can depend on parameters.
     pub level: Level,
-    /// Where it stands. A node that the checker inserted has the span of its operand.
+    /// Its location in the source. A node that the checker inserted has the span of its operand.
     pub span: Span,
 }
 
@@ -155,7 +155,7 @@ pub struct FunRef {
     pub unnormalised: bool,
 }
 
-/// What is called.
+/// The callee of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// A function of the Stan library; the argument types determine the signature.
@@ -265,9 +265,9 @@ impl BinaryOp {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it is.
+    /// Its kind.
     pub kind: StmtKind,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 
@@ -304,7 +304,7 @@ pub enum StmtKind {
     },
     /// `while`; the condition is `int`.
     While {
-        /// Goes on while non-zero.
+        /// Continues while non-zero.
         condition: Expr,
         /// The body.
         body: Box<Stmt>,
@@ -488,7 +488,7 @@ pub struct VariablePart {
     pub path: Vec<Access>,
     /// Type of the part.
     pub ty: Type,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 

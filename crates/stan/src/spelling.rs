@@ -1,4 +1,4 @@
-//! Names that were meant.
+//! Suggestions for misspelt names.
 
 /// The candidate closest to `name`, if it is close enough to be a slip of the keyboard.
 pub(crate) fn closest<'a>(

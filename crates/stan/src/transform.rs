@@ -43,11 +43,11 @@ impl Limit {
 pub enum Transform {
     /// x = z
     Identity,
-    /// x = a + exp z; the identity where a is −∞
+    /// x = a + exp z, or the identity if a is −∞
     Lower(Limit),
-    /// x = b − exp z; the identity where b is +∞
+    /// x = b − exp z, or the identity if b is +∞
     Upper(Limit),
-    /// x = a + (b − a) · logit⁻¹ z; one-sided or the identity where a bound is infinite
+    /// x = a + (b − a) · logit⁻¹ z, or one-sided or the identity if a bound is infinite
     LowerUpper(Limit, Limit),
     /// x = m + s · z
     OffsetMultiplier(Limit, Limit),
@@ -252,7 +252,7 @@ impl Transform {
 pub struct Violation {
     /// The index of the offending element in storage order, if there is only one.
     pub element: Option<usize>,
-    /// What is expected: `at least 0`, `a simplex, whose elements sum to 1`.
+    /// The expected value: `at least 0`, `a simplex, whose elements sum to 1`.
     pub expected: String,
     /// The found value.
     pub found: String,

@@ -1,4 +1,4 @@
-//! Golden texts, stored in files beside the tests, so that changes are reviewed.
+//! Golden texts, stored in files next to the tests, so that reviewers see changes.
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// How hard to test.
+/// The extent of the test.
 #[derive(Clone, Copy, Debug)]
 pub struct StressSettings {
     /// Number of random points.
@@ -85,7 +85,7 @@ fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (
 }
 
 /// Tests `value_grad` against `value` by differences, and a batch against its lanes one at a time. Points whose value
-/// is not finite are skipped. Returns the failures; an empty list is a success.
+/// is not finite are skipped. Returns the failures. An empty list means success.
 pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
     let dim = density.dim();
     let points = random_points(dim, settings);

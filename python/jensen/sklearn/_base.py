@@ -32,7 +32,7 @@ class Judged(BaseEstimator):
     threads: int | None = None
 
     def _judge(self, summary: str) -> dict[str, Any]:
-        """Keeps what a study says of its fit, and warns where it is not to be trusted."""
+        """Keeps the verdict of a study on its fit, and warns if the fit is not trusted."""
         info: dict[str, Any] = json.loads(summary)
         self.info_ = info
         self.trusted_ = bool(info["trusted"])
@@ -55,12 +55,12 @@ class Scored:
 
 
 def number(value: float | None) -> float:
-    """A number of a summary, which has none for what is not finite."""
+    """A number of a summary, in which an infinite or undefined number is None."""
     return math.nan if value is None else float(value)
 
 
 def at_least_one(name: str, value: int) -> None:
-    """Refuses what is no whole number of at least 1."""
+    """Raises an error unless the value is a whole number of at least 1."""
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r}: expected a whole number")
     if value < 1:
@@ -81,7 +81,7 @@ def matrix(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Array:
     if not reset:
         check_is_fitted(estimator)
     else:
-        # One row has no spread to be measured in.
+        # One row has no standard deviation.
         checks.setdefault("ensure_min_samples", 2)
     checked = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", **checks)
     return cast(Array, checked)

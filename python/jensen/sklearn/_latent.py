@@ -39,20 +39,20 @@ class LatentGaussian(Judged):
         raise NotImplementedError
 
     def _search(self) -> dict[str, Any]:
-        """What is asked for of hyperparameters."""
+        """The settings for hyperparameters."""
         return {}
 
     def _read(self, info: dict[str, Any]) -> None:
-        """Makes attributes of what the fit found."""
+        """Sets attributes from the results of the fit."""
 
     def _check(self, X: Any, y: Any) -> tuple[Array, npt.NDArray[Any]]:
         """X and y, checked and kept."""
-        # One row has no spread to be measured in.
+        # One row has no standard deviation.
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=False, ensure_min_samples=2)
         return X, column_or_1d(y, warn=True)
 
     def _names(self) -> list[str]:
-        """What the columns are called in specifications."""
+        """The names of the columns in specifications."""
         return [str(name) for name in getattr(self, "feature_names_in_", self._numbered())]
 
     def _numbered(self) -> list[str]:
@@ -140,7 +140,7 @@ class Classes(ClassifierMixin, LatentGaussian):
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, one column each, averaged over the posterior."""
         means = self._predict(X)[2]
-        # Of two classes there is the probability of the second.
+        # For two classes, the fit has the probability of the second.
         return np.column_stack([1.0 - means[:, 0], means[:, 0]]) if means.shape[1] == 1 else means
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

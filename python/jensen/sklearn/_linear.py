@@ -19,7 +19,7 @@ class _Linear(LatentGaussian):
     intercept_variance: float | None = None
 
     def _names(self) -> list[str]:
-        # No names of the user's can be mistaken in a specification.
+        # These names cannot clash with syntax of a specification, as the names of a user could.
         return self._numbered()
 
     def _prior(self) -> str:
@@ -35,7 +35,7 @@ class _Linear(LatentGaussian):
         rows = {row["name"]: (row["mean"], row["sd"]) for row in info["parameters"]}
         several = max(len(getattr(self, "classes_", ())) - 1, 1)
         ends = [f".{k + 1}" for k in range(several)] if several > 1 else [""]
-        # Columns that are constant, or others over again, are left out: they have no effect of their own.
+        # Constant columns and copies of other columns have no separate effect, so they are omitted.
         none = (0.0, 0.0)
         effects = np.array([[rows.get(f"fixed[{name}]{end}", none) for name in self._columns] for end in ends])
         level = np.array([rows[f"intercept{end}"] if self.fit_intercept else (0.0, 0.0) for end in ends])

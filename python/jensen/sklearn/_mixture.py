@@ -140,7 +140,7 @@ def _draw(rng: Any, mean: Array, covariance: Array) -> Array:
     if covariance.ndim == 1:
         drawn: Array = mean + np.sqrt(covariance) * z
         return drawn
-    # Columns that are constant or others in other units have no variance of their own.
+    # Constant columns, and copies of columns in other units, have no variance of their own.
     variances, axes = np.linalg.eigh(covariance)
     turned: Array = mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
     return turned

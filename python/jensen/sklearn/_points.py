@@ -24,13 +24,13 @@ class Points(Judged):
     max_iter: int = 1000
     tol: float = 1e-7
 
-    #: What the library calls it.
+    #: Its name in the library.
     _kind: ClassVar[str]
-    #: Which values a row may have: finite ones, or missing ones too.
+    #: The allowed values of a row: finite ones, or also missing ones.
     _finite: ClassVar[bool | str] = True
 
     def _own(self) -> dict[str, Any]:
-        """What is asked for beside the method."""
+        """The settings other than the method."""
         raise NotImplementedError
 
     def _method(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class Points(Judged):
         return encode({self._kind: {**self._own(), "points": {**self._method(), "seed": seed}}})
 
     def _learn(self, X: Array, lengths: Sequence[int] = ()) -> dict[str, Any]:
-        """Keeps the best start by the bound: seeds that follow each other, the first the seed itself."""
+        """Keeps the start with the best bound. Starts use consecutive seeds, beginning with the given one."""
         if self.n_init is not None:
             at_least_one("n_init", self.n_init)
         at_least_one("n_components", self.n_components)

@@ -107,7 +107,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         continues, and old and new documents count together."""
         new = not hasattr(self, "components_")
         documents = self._documents(X, reset=new)
-        # A schedule of temperatures is for topics that are not in place yet.
+        # A temperature schedule suits a new fit only; an update starts with learnt topics.
         return self._learn(documents, None if new else self._model(), self.temper if new else "none", 1)
 
     def _learn(self, documents: Any, start: _jensen.Topics | None, temper: str, passes: float) -> LatentDirichletAllocation:
@@ -116,7 +116,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         alpha: float | None = self.doc_topic_prior
         eta, inference = self.topic_word_prior, self.inference
         if start:
-            # Topics are gone on with as they were made.
+            # Updates use the settings of the first fit.
             alpha, eta, inference = start[1][0], start[2], "cvb0" if start[6] else "mean-field"
         request = {
             "topics": self.n_components,
@@ -145,7 +145,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.vocabulary_ = words
             self.n_features_in_ = len(words)
         elif start is None and hasattr(self, "vocabulary_"):
-            # Of an earlier fit to a corpus.
+            # Left by an earlier fit to a corpus.
             del self.vocabulary_
         info = self._judge(summary)
         self.bound_ = number(info["elbo"])

@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use super::{Finds, Flags, finish};
 use crate::run::{cargo, given};
 
-/// Processor seconds: that of `--max-seconds`, that until it must have ended, and what starting takes.
+/// Processor seconds: the value of `--max-seconds`, the time until the end, and the time for starting.
 const SECONDS: u32 = 3;
 
-/// Programs that have every function of the library.
+/// Number of programs that covers every function of the library.
 const EVERY: usize = 800;
 
-/// Runs programs with a call each, as many as the machine has threads at a time.
+/// Runs programs with one call each, one at a time on every thread of the machine.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, EVERY)?.built(root)?;
     let folder = root.join("target/attack/calls");

@@ -1,4 +1,4 @@
-//! Folders compared file by file, times apart.
+//! Compares folders file by file, except for times.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Names of fields that are times, or say how fast something went.
+/// Names of fields with times or speeds.
 const TIMES: [&str; 6] = [
     "seconds",
     "docs_per_second",
@@ -16,10 +16,10 @@ const TIMES: [&str; 6] = [
     "solver_seconds",
 ];
 
-/// Files that hold times in other forms: they must be there. What else stands in `table.csv` stands in `rows.jsonl`.
+/// Files with times in other forms, which must exist. `rows.jsonl` has the other content of `table.csv`.
 const TIMED: [&str; 3] = ["report.html", "checkpoint.safetensors", "table.csv"];
 
-/// In what two folders differ, a line each.
+/// The differences between two folders, one per line.
 pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     let (mut left, right) = (contents(a)?, contents(b)?);
     let mut told = Vec::new();
@@ -48,7 +48,7 @@ pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     Ok(told)
 }
 
-/// What is compared of each file.
+/// The compared content of each file.
 fn contents(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let failed = |e: std::io::Error| format!("`{}`: {e}", folder.display());
     let mut found = BTreeMap::new();
@@ -66,7 +66,7 @@ fn compared(name: &str, bytes: Vec<u8>) -> Vec<u8> {
         return Vec::new();
     }
     if name == "digests.json" {
-        // Digests of what holds times differ; that each fits its file is checked by whoever opens the folder.
+        // Digests of files with times differ. Commands that open the folder check that each digest matches its file.
         let read: Option<Value> = serde_json::from_slice(&bytes).ok();
         let names = read.and_then(|v| Some(v["files"].as_object()?.keys().cloned().collect()));
         return names.map_or(bytes, |names: Vec<String>| names.join("\n").into_bytes());

@@ -6,7 +6,8 @@ use std::path::Path;
 use super::scenes::{self, Scene};
 use super::{Dice, Finds, Flags, run};
 
-/// Damages every artefact: whoever uses it must end in one error, or in what the whole folder gives.
+/// Damages every artefact. Each command that uses it must end with one error, or with the result of the undamaged
+/// folder.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, 300)?.built(root)?;
     let desk = root.join("target/attack/damage");
@@ -63,7 +64,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     ))
 }
 
-/// A bit flipped, a byte of another value, or the end cut off.
+/// A flipped bit, a changed byte, or a removed end.
 fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = dice.below(bytes.len());
@@ -75,7 +76,7 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// What each use of the folder makes: what it writes, or nothing where it is refused with one error.
+/// The result of each use of the folder: its output, or nothing if it ends with one error.
 fn outcomes(
     jensen: &Path,
     scene: &Scene,

@@ -1,4 +1,5 @@
-//! Fuzzing guided by coverage, from the kept corpora in `fuzz/corpus`: cargo-fuzz with nightly Rust, where both are installed.
+//! Coverage-guided fuzzing from the stored corpora in `fuzz/corpus`: cargo-fuzz with nightly Rust, if both are
+//! installed.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use crate::run;
 
 const NIGHTLY: &str = "nightly";
 
-/// The targets of `fuzz/Cargo.toml`, and the longest input of each in bytes: beyond it finds repeat those of shorter ones.
+/// The targets of `fuzz/Cargo.toml`, and the longest input of each in bytes. Longer inputs find the same failures.
 const TARGETS: [(&str, u32); 4] = [
     ("parser", 4000),
     ("readers", 1000),
@@ -16,7 +17,7 @@ const TARGETS: [(&str, u32); 4] = [
     ("formula", 200),
 ];
 
-/// Runs every target for so many seconds. New inputs that reach new code are kept under `target/attack/guided`.
+/// Runs every target for the given seconds. New inputs that reach new code are kept under `target/attack/guided`.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?;
     if !run::has(NIGHTLY, &["cargo", "fuzz", "--version"]) {
@@ -26,7 +27,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         let found = root.join("target/attack/guided").join(name);
         fs::create_dir_all(&found).map_err(|e| format!("`{}`: {e}", found.display()))?;
         let (found, kept) = (found.display().to_string(), format!("fuzz/corpus/{name}"));
-        // The sanitizer is for memory, and what is fuzzed has no unsafe code of its own; without it more inputs are tried.
+        // The sanitizer checks memory, and the fuzzed code has no unsafe blocks. Without it more inputs are tried.
         let line = [
             "fuzz",
             "run",

@@ -1,4 +1,4 @@
-//! Little memory, little disk, closed pipes, folders that cannot be written, processes that race.
+//! Little memory, little disk, closed pipes, read-only folders, processes that race.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::scenes::{self, Scene};
 use super::{Dice, Finds, Flags, compare, finish, run, start};
 
-/// Takes from every command what it needs.
+/// Removes the resources of every command in turn.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, 3)?.built(root)?;
     let desk = root.join("target/attack/limits");
@@ -68,7 +68,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     finds.conclude(format!("runs: {}{skipped}", told.join(", ")))
 }
 
-/// Whether a process may mount what it alone sees.
+/// Whether a process may have private mounts.
 fn can_mount() -> bool {
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", "mount -t tmpfs none /mnt"]);
@@ -83,7 +83,7 @@ fn limited(jensen: &Path, limit: &str, line: &[String]) -> Result<super::Ended, 
     under(shell, jensen, line)
 }
 
-/// A shell with mounts of its own.
+/// A shell with private mounts.
 fn mounted(jensen: &Path, script: &str, line: &[String]) -> Result<super::Ended, String> {
     let mut shell = Command::new("unshare");
     shell.args(["-rm", "sh", "-c", script]);
@@ -106,7 +106,7 @@ fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::En
 
 /// Over an earlier fit: one error and the earlier fit as it was, or the new one.
 fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Result<(), String> {
-    // Blocks of 512 bytes; `trap` has a write beyond the limit fail where it would end the process.
+    // Blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
     over_an_earlier_fit(jensen, scene, folder, limit, |line| {
         limited(jensen, limit, line)
     })
@@ -125,10 +125,10 @@ const CALLS_THAT_WRITE: [(&str, &str); 9] = [
     ("unlink", "EACCES"),
 ];
 
-/// Most calls of a kind that a scene makes, roughly.
+/// Approximate largest number of system calls of one kind in a scene.
 const CALLS_OF_A_KIND: usize = 60;
 
-/// One call of the system fails that writes, renames or syncs, where `strace` can have it so.
+/// One system call fails that writes, renames or syncs, if `strace` can inject it.
 fn failing_call(
     jensen: &Path,
     scene: &Scene,
@@ -168,7 +168,7 @@ fn has_strace() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// The same on a disk that is nearly full, where the earlier fit stands, too.
+/// The same on a disk that is nearly full and has the earlier fit.
 fn small_disk(
     jensen: &Path,
     scene: &Scene,
@@ -179,7 +179,7 @@ fn small_disk(
     let disk = desk.join("disk");
     fs::create_dir_all(&disk).map_err(|e| e.to_string())?;
     let room = dice.below(300);
-    // The disk is gone with the shell that mounts it.
+    // The disk disappears with the shell that mounts it.
     let script = format!(
         "set -e; mount -t tmpfs -o size=4m none {disk}; cp -r {folder} {disk}/run
          cat /dev/zero > {disk}/taken 2> /dev/null || truncate -s -{room}K {disk}/taken
@@ -193,7 +193,7 @@ fn small_disk(
     })
 }
 
-/// Under a limit: one error and the earlier fit as it was, or the new one; and then without it.
+/// Under a limit: one error and the unchanged earlier fit, or the new one. Then without the limit.
 fn over_an_earlier_fit(
     jensen: &Path,
     scene: &Scene,
@@ -233,7 +233,7 @@ fn over_an_earlier_fit(
 /// Address space in megabytes, below which the system's loader cannot load the command.
 const LOADED: usize = 128;
 
-/// The system gives no more memory: one error, and then as after a kill.
+/// The system refuses more memory: one error, and then the state after a kill.
 fn little_memory(
     jensen: &Path,
     scene: &Scene,
@@ -257,7 +257,7 @@ fn little_memory(
     }
 }
 
-/// The folder stands on a disk that cannot be written.
+/// The folder is on a read-only disk.
 fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     let place = folder.display();
@@ -273,7 +273,7 @@ fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> 
     }
 }
 
-/// Nobody reads what it says.
+/// The reader of its output has gone.
 fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     let line: Vec<String> = scene
         .fit(folder)
@@ -314,7 +314,7 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Processes in one folder: one has it at a time, others are refused, and the files are those of one.
+/// Several processes in one folder: one has it at a time, the others are rejected, and the files come from one process.
 fn race(jensen: &Path, scene: &Scene, folder: &Path, processes: usize) -> Result<(), String> {
     let alone = folder.with_extension("alone");
     run(jensen, &scene.fit(&alone))?.clean()?;

@@ -1,4 +1,4 @@
-//! Attacks on the command from outside: what it must survive, tried at random.
+//! Attacks on the command from outside, with random conditions that it must survive.
 //!
 //! | name | file | what is tried |
 //! | --- | --- | --- |
@@ -15,8 +15,8 @@
 //! | `scenes` | small runs of every command, with their data |
 //! | `compare` | folders file by file, times apart |
 //!
-//! All take `--jensen PATH` (a command that is built; else one is built), `--count N` or `--seconds S`, and `--seed N`. Each prints a
-//! find when it occurs.
+//! All accept `--jensen PATH` (an existing command; the default builds one), `--count N` or `--seconds S`, and
+//! `--seed N`. Each prints a find when it occurs.
 
 mod calls;
 mod compare;
@@ -42,10 +42,10 @@ use std::time::{Duration, Instant};
 
 use crate::run::command_folder;
 
-/// Seconds after which a command that should have ended hangs.
+/// Seconds after which a command that should have ended counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was asked for.
+/// The requested options.
 pub struct Flags {
     /// The command.
     pub jensen: PathBuf,
@@ -58,7 +58,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads `--name value` pairs; without `--jensen` the command is built.
+    /// Parses `--name value` pairs. Without `--jensen` it builds the command.
     pub fn read(arguments: &[String], count: usize) -> Result<Self, String> {
         let mut flags = Self {
             jensen: PathBuf::new(),
@@ -135,14 +135,14 @@ impl Dice {
 
 /// How a command ended.
 pub struct Ended {
-    /// The exit code; none of a signal.
+    /// The exit code, or none after a signal.
     pub code: Option<i32>,
-    /// What it said on standard error.
+    /// The text on standard error.
     pub told: String,
 }
 
 impl Ended {
-    /// Refuses faults, signals and hangs, and an error without a word.
+    /// Rejects faults, signals and hangs, and an error without a message.
     pub fn clean(&self) -> Result<(), String> {
         match self.code {
             Some(0 | 4) => Ok(()),
@@ -163,13 +163,13 @@ pub fn start(jensen: &Path, arguments: &[String]) -> Result<Child, String> {
         .map_err(|e| format!("cannot start the command: {e}"))
 }
 
-/// Waits for a command; one that hangs is killed and told.
+/// Waits for a command. It kills and reports one that hangs.
 pub fn finish(mut child: Child) -> Result<Ended, String> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut told = Vec::new();
         if let Some(mut stderr) = stderr {
-            // A pipe that breaks ends what is told.
+            // A broken pipe ends the report.
             let _ = std::io::Read::read_to_end(&mut stderr, &mut told);
         }
         String::from_utf8_lossy(&told).into_owned()

@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 use super::{Dice, run, words};
 
-/// A run, and what is later done with its folder.
+/// A run, and later uses of its folder.
 pub struct Scene {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: &'static str,
     /// The command, such as `topics fit`.
     pub verb: &'static str,
-    /// What it is given, without a folder.
+    /// Its arguments, without a folder.
     pub given: String,
-    /// How it goes on after it was stopped.
+    /// How it is resumed.
     pub again: Again,
-    /// Commands that use the folder; `DIR` stands for it, `OUT` for a file.
+    /// Commands that use the folder. `DIR` represents it, and `OUT` a file.
     pub uses: Vec<String>,
 }
 
-/// How a run goes on that was stopped.
+/// How a stopped run is resumed.
 #[derive(Clone, Copy)]
 pub enum Again {
-    /// By `--resume` of the same command.
+    /// With `--resume` of the same command.
     Resume,
-    /// By `topics fit --resume`, whatever it was begun by.
+    /// With `topics fit --resume`, whichever command began it.
     Topics,
-    /// By the same command line.
+    /// With the same command line.
     Same,
 }
 
@@ -40,7 +40,7 @@ impl Scene {
         line
     }
 
-    /// The command line that goes on.
+    /// The command line of the resumed run.
     pub fn resume(&self, folder: &Path) -> Vec<String> {
         let verb = match self.again {
             Again::Resume => self.verb,
@@ -53,7 +53,7 @@ impl Scene {
         line
     }
 
-    /// Commands of points write their checkpoints as they like, and take their folder from `--out` when they go on.
+    /// Commands for points choose when to write checkpoints, and a resumed run takes its folder from `--out`.
     fn is_of_points(&self) -> bool {
         ["mixture", "factors", "hmm", "factor-analysis"]
             .iter()
@@ -236,7 +236,7 @@ fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
     ])
 }
 
-/// Topics of a corpus in one file, and of shards, by either inference; and of documents that come later.
+/// Topics of a corpus in one file and in shards, by both kinds of inference, and of later documents.
 fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let text = written(desk, "text.jsonl", documents().as_bytes())?;
     let text = text.display();

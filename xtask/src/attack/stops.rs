@@ -1,7 +1,8 @@
-//! How long it takes to end: commands that are interrupted, or whose time is up, at a random moment.
+//! The time to end of commands that are interrupted, or whose time limit passes, at a random moment.
 //!
-//! A command that has ended before is tried again, at an earlier moment. A stop that takes long is tried again, too, as another process may have had the machine: the shortest of a few counts, and
-//! seconds of the processors are measured beside those of the clock.
+//! A command that has ended before is tried again, at an earlier moment. A slow stop is tried again, because another
+//! process may have used the machine. The shortest of a few counts, and processor seconds are measured as well as
+//! wall-clock seconds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,16 +18,16 @@ use super::{Dice, Ended, Flags, finish, run, start, words};
 /// Longest time from Ctrl-C or a passed limit to the end.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Seconds of the processors up to which a stop that takes longer waited for the machine.
+/// Processor seconds below which a slow stop is attributed to other load on the machine.
 const BUSY: Duration = Duration::from_millis(300);
 
-/// How often a stop that takes longer is tried, and one that comes too late.
+/// Number of attempts for a slow stop, and for one that comes too late.
 const TRIES: usize = 4;
 
-/// The earliest moment, in milliseconds: before that the command is not yet there to listen.
+/// The earliest moment in milliseconds. Before it the command does not listen yet.
 const EARLIEST: usize = 20;
 
-/// Generated programs beside those of the repository: shapes, and sizes of each.
+/// Generated programs in addition to those of the repository: shapes, and sizes of each.
 const SHAPES: [(&str, [usize; 5]); 8] = [
     ("hierarchy", [10, 100, 1000, 10_000, 100_000]),
     ("rows", [100, 1000, 10_000, 100_000, 1_000_000]),
@@ -40,18 +41,18 @@ const SHAPES: [(&str, [usize; 5]); 8] = [
 
 /// Something that is run and stopped.
 struct Subject {
-    /// What it is counted as.
+    /// The kind under which it is counted.
     kind: String,
     name: String,
-    /// The command line; `OUT` stands for a folder of its own.
+    /// The command line. `OUT` represents a separate folder.
     line: Vec<String>,
-    /// Whether it takes `--max-seconds`.
+    /// Whether it accepts `--max-seconds`.
     limited: bool,
-    /// Whether it leaves a folder of draws.
+    /// Whether it leaves a folder with draws.
     drawn: bool,
 }
 
-/// What was measured of a kind of subjects.
+/// The measurements of one kind of subject.
 #[derive(Default)]
 struct Measured {
     subjects: usize,
@@ -63,7 +64,7 @@ struct Measured {
 struct Took {
     /// By the clock.
     time: Duration,
-    /// By the processors, all together, where the system tells.
+    /// Total processor seconds, if the system reports them.
     work: Option<Duration>,
 }
 
@@ -83,7 +84,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let mut subjects = programs(root, &desk)?;
     subjects.extend(commands(root, &flags.jensen, &desk)?);
     let mut dice = Dice(flags.seed);
-    // A few are of every kind.
+    // A few of every kind.
     for at in (1..subjects.len()).rev() {
         subjects.swap(at, dice.below(at + 1));
     }
@@ -124,7 +125,7 @@ enum Stop {
     Limit,
 }
 
-/// The shortest time that a stop takes in a few tries; one where it is short. Nothing where the command has always ended
+/// The shortest time of a stop in a few attempts, ending early if one is short. `None` if the command has always ended
 /// by itself before.
 fn shortest(
     jensen: &Path,
@@ -149,7 +150,7 @@ fn shortest(
             line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
         }
         let (took, ended) = stopped(jensen, &line, stop, wait, &out)?;
-        // None is a signal that came before it was listened to.
+        // No exit code means that the signal came before the command listened.
         if ended.code.is_some() {
             ended.clean()?;
         }
@@ -166,7 +167,7 @@ fn shortest(
     Ok(best)
 }
 
-/// Runs a command that is to end after a while: how long it takes from then on, where it has not ended before.
+/// Runs a command that is to end after a while, and returns the time from then on, unless it ended before.
 fn stopped(
     jensen: &Path,
     line: &[String],
@@ -179,7 +180,7 @@ fn stopped(
     let id = child.id();
     if let Stop::Interrupt = stop {
         std::thread::sleep(wait);
-        // One that has ended cannot be told.
+        // A command that has ended cannot receive signals.
         let told = Command::new("kill")
             .args(["-INT", &id.to_string()])
             .output();
@@ -190,7 +191,7 @@ fn stopped(
     let ended = finish(child)?;
     let end = begun.elapsed();
     let work = watched.join().unwrap_or_default();
-    // What is built before the run begins is not part of its time.
+    // The time before the run begins, for building, is excluded.
     let due = match stop {
         Stop::Interrupt => sent,
         Stop::Limit => wait + Duration::from_secs_f64(build_seconds(out)),
@@ -209,7 +210,7 @@ fn stopped(
     Ok((took, ended))
 }
 
-/// What a process has taken of the processors, time by time until it ends; nothing where the system does not tell.
+/// The processor time of a process until it ends, sampled repeatedly, or nothing if the system does not report it.
 fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
     /// Milliseconds of a tick, in which Linux counts.
     const TICK: u64 = 10;
@@ -217,8 +218,8 @@ fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
     loop {
         let at = begun.elapsed();
         let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // The command's name stands in parentheses; the state is the first field behind it, user and system time the 12th
-        // and 13th.
+        // The command's name is in parentheses. The state is the first field after it, and user and system time are the
+        // 12th and 13th.
         let fields: Vec<&str> = match text.rsplit_once(')') {
             Some((_, fields)) => fields.split_whitespace().collect(),
             None => return seen,
@@ -238,20 +239,20 @@ fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
     }
 }
 
-/// What a fit says that building took.
+/// The time for building in a fit's report.
 fn build_seconds(out: &Path) -> f64 {
     let text = fs::read(out.join("fit.json")).unwrap_or_default();
     let read: Value = serde_json::from_slice(&text).unwrap_or_default();
     read["seconds"]["build"].as_f64().unwrap_or(0.0)
 }
 
-/// Results that are there can be used.
+/// Existing results must be usable.
 fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<(), String> {
     if !subject.drawn {
         return Ok(());
     }
     if !out.join("fit.json").is_file() {
-        // A fit that has nowhere to begin ends like one that is not to be trusted.
+        // A fit without a starting point ends like one that is not trusted.
         let begun = !ended.told.contains("diverged at iteration 0");
         return match ended.code {
             Some(0 | 4) if begun => Err("it ended well without results".to_owned()),
@@ -313,7 +314,7 @@ fn programs(root: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
     Ok(subjects)
 }
 
-/// A program of a shape and a size, with data of its own.
+/// A program of a shape and a size, with its own data.
 fn program(shape: &str, n: usize) -> String {
     let rows = "vector[N] x; vector[N] y; for (n in 1:N) { x[n] = sin(n); y[n] = 0.5 * x[n] + 0.3 * cos(7.0 * n); }";
     let body = match shape {
@@ -357,7 +358,7 @@ fn program(shape: &str, n: usize) -> String {
     body + "\n"
 }
 
-/// Every command of the scenes, and what uses their folders.
+/// Every command of the scenes, and the commands that use their folders.
 fn commands(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     for (k, scene) in scenes::all(root, jensen, desk)?.into_iter().enumerate() {
@@ -386,7 +387,7 @@ fn commands(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Subject>, Str
     Ok(subjects)
 }
 
-/// What was measured, as the book has it.
+/// The measurements in the form of the book.
 fn table(measured: BTreeMap<String, Measured>) -> String {
     let mut text = "| command | subjects | stopped | median | longest | of it the processors' | of |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n".to_owned();
     for (kind, mut of) in measured {

@@ -1,4 +1,4 @@
-//! Which family comes next, and why.
+//! The choice of the next family, with reasons.
 
 use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Clock, Interrupt, Status};
@@ -17,7 +17,7 @@ use crate::symmetry::Labellings;
 /// Largest dimension at which the richer family is full-rank.
 const FULL_RANK_LIMIT: usize = 400;
 
-/// Smallest dimension at which it is the one of sparse precision.
+/// Smallest dimension at which the richer family has a sparse precision.
 const SPARSE_FROM: usize = 100;
 
 /// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
@@ -33,20 +33,21 @@ const SPARSE_PART: usize = 4;
 /// Largest number of entries of the factor.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// Factors of the richer family beyond that.
+/// Number of factors of the richer family beyond that.
 const FACTORS: usize = 8;
 
-/// Components of the mixture if there are several modes, and the largest dimension at which it is tried.
+/// Components of the mixture if there are several modes, and its largest dimension.
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
 
-/// The k̂ and the nats from the posterior, where the starts ended, beyond which the first family is left at once: without a mean
-/// of its weights, and with less than 1/e of its draws effective.
+/// The k̂ and the distance in nats from the posterior, at the end of the starts, beyond which the first family is left
+/// at once. Its weights then have no mean, and less than 1/e of its draws are effective.
 const ABANDON_KHAT: f64 = 1.0;
 const FAR: f64 = 1.0;
 
-/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement: within 3 for
-/// a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if it does not suit.
+/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. It is within
+/// 3 for a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if the family does not
+/// suit the model.
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
@@ -74,13 +75,14 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
-            // The precision of the best Gaussian has the density's pattern, so a sparse one loses nothing against full rank and
-            // has far fewer parameters to determine from draws.
+            // The precision of the best Gaussian has the density's pattern, so a sparse precision is as good as full
+            // rank and has far fewer parameters to estimate from draws.
             _ if self.is_sparse() => Some(FamilyKind::Sparse),
             // With an unknown or dense pattern, only full rank contains the best Gaussian.
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
-            // Beyond, d²/2 parameters are too many for the draws of a step; a few factors catch the widest directions.
+            // Beyond, d²/2 parameters are too many for the draws of a step. A few factors represent the widest
+            // directions.
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
     }
@@ -102,11 +104,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Whether to try the richer family after a conditionally structured Gaussian that fails its checks. It does so if
-    /// that found no mode, if that is too far from the posterior to start a refinement, or if no refinement follows.
+    /// the family found no mode, if it is too far from the posterior to start a refinement, or if no refinement
+    /// follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
-        // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
-        // they need a family that fits.
+        // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
+        // depends on the weights, which need a family that fits well.
         let near = converged && result.evaluation.divergence() <= NEAR;
         result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
@@ -145,8 +148,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
-        // Either alone may be an accident of few draws: a heavy tail of the weights without mass in it, or a bound that is low
-        // because the scales are still wrong.
+        // Either one alone may be due to chance with few draws: a heavy tail of the weights without mass in it, or a
+        // bound that is low because the scales are still wrong.
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 

@@ -1,4 +1,4 @@
-//! How a family that has been fitted is judged, and which one is reported.
+//! The judgement of a fitted family, and the choice of the family to report.
 
 use jensen_density::{LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_run::Status;
@@ -19,10 +19,10 @@ use crate::tail_decay::flat_coordinate;
 /// Initial limit on evaluations of one record for the final bound.
 const EVALUATIONS: usize = 20_000_000;
 
-/// Draws of the final bound, at the least.
+/// Smallest number of draws of the final bound.
 const LEAST_DRAWS: usize = 64;
 
-/// One family's end.
+/// The result of one family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyResult {
     /// The family.
@@ -39,8 +39,8 @@ pub struct FamilyResult {
     pub dim: usize,
     /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// Variance or mass beyond the reach of the draws, in coordinates standardised by the approximation, if it is more than
-    /// the policy allows.
+    /// Variance or mass that the draws do not reach, in coordinates standardised by the approximation, if it is more
+    /// than the policy allows.
     pub beyond: Option<Unreached>,
 }
 
@@ -82,7 +82,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             }
         });
         let flat = match self.records {
-            // What is not to be trusted anyway needs no look far away.
+            // A fit that is not trusted anyway needs no evaluation far away.
             _ if self.interrupt.is_late() => None,
             None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
             Some(records) => {
@@ -103,7 +103,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
-        // What its weights speak against is refined anyway, and of records one by one a look costs as much as a fit.
+        // A fit with bad weights is refined anyway, and for records one by one this evaluation costs as much as a fit.
         let policy = &self.settings.policy;
         let looks =
             evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();

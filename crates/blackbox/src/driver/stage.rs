@@ -1,4 +1,4 @@
-//! Where a run is, and what works there.
+//! The current stage of a run, and its algorithm.
 
 use jensen_run::Algorithm;
 

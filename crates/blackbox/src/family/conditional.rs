@@ -11,15 +11,15 @@
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! With a skewness g, [`h(ε)`](skew) replaces ε; of the paper's family, all g are zero. Without them,
-//! the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
-//! derivative. Means, logarithms of scales and regressions are weighted sums of features of x: 1,
+//! With a skewness g, [`h(ε)`](skew) replaces ε; in the paper's family, all g are zero. Without skewness, the precision
+//! is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second derivative. Means,
+//! logarithms of scales and regressions are weighted sums of features of x. These are 1;
 //! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a
 //! funnel into its neck; and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
-//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so in
-//! the long tail of a global parameter the distribution of the local parameters stays constant.
+//! replaces h, because a coefficient larger than 1 in size would explode along a chain. All features are bounded, so
+//! the distribution of the local parameters is constant in the long tail of a global parameter.
 //!
-//! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
+//! The Jacobian is triangular, so the density is exact, and moments of the features are integrals over one normal.
 
 mod density;
 mod passes;
@@ -51,7 +51,7 @@ pub struct Conditional {
 }
 
 impl Conditional {
-    /// Lanes that are worked on together.
+    /// Number of lanes processed together.
     pub(crate) const BLOCK: usize = WIDTH;
 
     /// The family on a space. Without a known pattern or global parameters, all coordinates are local parameters.
@@ -88,8 +88,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density on this space has global parameters, no more than this family supports, and given these a
-    /// factor with at most the given number of nonzeros.
+    /// Whether a density on this space has global parameters, at most as many as this family supports, and given these
+    /// a factor with at most the given number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -248,7 +248,7 @@ impl Conditional {
                 factor[q] *= factor[p];
             }
         }
-        // Of the skewed noise, the variance is not 1.
+        // The variance of skewed noise is not 1.
         for (j, g) in self.skews(omega).unwrap_or_default().iter().enumerate() {
             let own = skew::variance(*g).sqrt();
             factor[self.symbolic.diagonal(j)] /= own;

@@ -7,9 +7,9 @@
 //! in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 + u²)`, and
 //! their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the log scales.
 //!
-//! The density at a draw takes one pass. So does its gradient with respect to the draw, which the sticking-the-landing
-//! gradient needs: a layer's `∇ log q` follows from the previous one by one product with the transposed derivative of
-//! its network.
+//! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
+//! sticking-the-landing gradient needs. A layer's `∇ log q` follows from the previous one by one product with the
+//! transposed derivative of its network.
 
 mod layer;
 
@@ -24,13 +24,13 @@ use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, dot, mean_se};
 
-/// Lanes worked on together.
+/// Number of lanes processed together.
 const BLOCK: usize = 256;
 
-/// Fewest and most hidden units of a layer; between them it is twice the dimension.
+/// Smallest and largest number of hidden units of a layer. Between them it is twice the dimension.
 const HIDDEN: (usize, usize) = (8, 64);
 
-/// Number of draws for moments and entropy; they are the same for all.
+/// Number of draws for moments and entropy, which are the same draws for all members.
 const MOMENT_DRAWS: usize = 4096;
 
 /// A flow with this number of coupling layers.
@@ -304,8 +304,8 @@ impl Family for Flow {
             out[first..first + width].copy_from_slice(&block);
         }
     }
-    /// With `b' = b e^{s(a)} + t(a)`: the derivative with respect to `b'` is that with respect to b times `e^{−s}`; the
-    /// derivative with respect to `a` gains the terms of `∂b/∂a` and `−∂s/∂a` through the network.
+    /// With `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
+    /// `e^{−s}`. The derivative with respect to `a` gains the terms of `∂b/∂a` and `−∂s/∂a` through the network.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let factor = self.factor(omega);
         let blocks = Self::blocks(noise.lanes(), |first, width| {

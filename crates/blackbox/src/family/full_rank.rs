@@ -62,7 +62,7 @@ impl FullRank {
             for i in (0..self.dim).step_by(4) {
                 let rows = four.next().expect("rows left");
                 let factors = |k: usize| self.factor_row(parameters, i + k);
-                // What all four rows have in common, then the corner.
+                // The part that all four rows share, then the corner.
                 let mut common = 0;
                 if i + 4 <= self.dim {
                     common = i + 1;
@@ -85,10 +85,10 @@ impl FullRank {
 /// Largest number of fixed-point iterations of [`FullRank::enrich`].
 const ITERATIONS: usize = 12;
 
-/// An iteration that gains fewer nats is the last.
+/// Gain in nats below which an iteration is the last.
 const ENOUGH: f64 = 0.2;
 
-/// Lanes of Hessian-vector products of one iteration, about.
+/// Approximate number of lanes of Hessian-vector products of one iteration.
 const HESSIAN_LANES: usize = 8192;
 
 /// The lower factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
@@ -155,7 +155,7 @@ impl Family for FullRank {
         let mut omega = self.diagonal(mean, log_sd);
         let mut gradient = vec![0.0; omega.len()];
         let mut value = bound.value_gradient(&omega, &mut gradient);
-        // The lower factor of the present member's precision.
+        // The lower factor of the current member's precision.
         let mut precision = vec![0.0; dim * dim];
         for (i, l) in log_sd.iter().enumerate() {
             precision[i * dim + i] = (-l).exp();
@@ -236,8 +236,8 @@ impl Family for FullRank {
             for (i, mean) in out.iter_mut().enumerate().take(self.dim) {
                 *mean += sum(grad(i));
             }
-            // Two rows of the factor at once, four columns at once, as far as both rows have them; a tile of
-            // columns stays in the fastest cache.
+            // Two rows of the factor at once, four columns at once, as far as both rows have them. A tile of columns
+            // stays in the fastest cache.
             let whole = |i: usize| if i + 1 < self.dim { (i + 1) & !3 } else { 0 };
             for tile in (0..self.dim).step_by(TILE) {
                 for i in (0..self.dim).step_by(2) {

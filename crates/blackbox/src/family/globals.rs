@@ -18,15 +18,15 @@ pub(crate) const MOST_GLOBALS: usize = 24;
 /// Largest number of global parameters for which products of two are features; with more, only squares are.
 const PAIRED: usize = 4;
 
-/// Standard deviations at which s saturates, and at which h saturates. The local parameters near the middle of a global
-/// parameter say little about their behaviour far out in its long tail, as when a group's scale approaches zero. With x
-/// itself instead of h, chains took up to nine times as many gradients to return from there (`models/electric_pairs`;
-/// fewer on `models/stochastic_volatility`).
+/// Standard deviations at which s saturates, and at which h saturates. Draws of local parameters near the middle of a
+/// global parameter say little about its long tail, as when a group's scale approaches zero. With x itself instead of
+/// h, chains took up to nine times the gradients to return from there (`models/electric_pairs`; fewer on
+/// `models/stochastic_volatility`).
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
-/// Largest number of global parameters over which variances of local parameters are averaged by the trapezoidal rule,
-/// with nodes at whole numbers within a fixed distance. With more, the average is over this number of fixed points.
+/// Largest number of global parameters for which the trapezoidal rule averages variances of local parameters, with
+/// nodes at integers within a fixed distance. With more, the average is over this number of fixed points.
 const LATTICE: usize = 3;
 const FAR: i32 = 5;
 const POINTS: usize = 512;
@@ -58,7 +58,7 @@ pub(crate) struct Features {
 impl Features {
     pub(crate) fn new(globals: usize) -> Self {
         let all = (0..globals).flat_map(|k| (k..globals).map(move |l| (k, l)));
-        // The trapezoidal rule is exact to rounding for what falls off so fast.
+        // The trapezoidal rule is exact up to rounding for functions that decay this fast.
         let (mut total, mut second, mut fourth, mut of_held) = (0.0, 0.0, 0.0, 0.0);
         for i in -400..=400 {
             let x = f64::from(i) / 40.0;
@@ -75,12 +75,12 @@ impl Features {
         }
     }
 
-    /// Their number.
+    /// The number of features.
     pub(crate) fn count(&self) -> usize {
         1 + self.globals + self.products.len()
     }
 
-    /// Indices of the features, the constant aside, that depend only on certain global parameters.
+    /// Indices of the features, except the constant, that depend only on certain global parameters.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
@@ -130,8 +130,8 @@ impl Features {
         out
     }
 
-    /// `out += ` derivatives with respect to x, from those with respect to the features. The features of regressions
-    /// share those of the others except s itself.
+    /// `out += ` derivatives with respect to x, from derivatives with respect to the features. The features of
+    /// regressions share those of the others except s itself.
     pub(crate) fn pull(&self, x: &[LaneRow], by: &Featured, out: &mut [LaneRow]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])
@@ -165,7 +165,7 @@ impl Features {
         out
     }
 
-    /// Their variances; all pairs are uncorrelated.
+    /// Their variances. All pairs are uncorrelated.
     pub(super) fn variances(&self) -> Vec<f64> {
         let [second, fourth, of_held] = self.moments;
         let mut out = vec![of_held; self.count()];
@@ -210,13 +210,14 @@ pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
 /// Registers of a row.
 const PARTS: usize = WIDTH / LANES;
 
-// Loops, and no closures: those have not the processor features of the kernels that they would be compiled into.
+// Plain loops instead of closures, because closures are not compiled with the processor features of the enclosing
+// kernel.
 
 #[inline(always)]
 pub(super) fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
     let mut out = [V::splat(0.0); PARTS];
     for (part, out) in out.iter_mut().enumerate() {
-        // SAFETY: a part of a row is that many numbers.
+        // SAFETY: a part of a row has this many numbers.
         *out = unsafe { V::load(row.as_ptr().add(part * LANES)) };
     }
     out
@@ -225,7 +226,7 @@ pub(super) fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
 #[inline(always)]
 pub(super) fn store<V: F64x8>(parts: [V; PARTS], row: &mut LaneRow) {
     for (part, x) in parts.into_iter().enumerate() {
-        // SAFETY: a part of a row is that many numbers, to be written too.
+        // SAFETY: a part of a row has this many numbers, which may be written.
         unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
     }
 }
@@ -341,9 +342,9 @@ pub(super) fn solve(
     );
 }
 
-/// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes those with
-/// respect to the noise, in rows of `out` from `to` on. Adds derivatives with respect to the features to
-/// `by_feature`.
+/// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes the
+/// derivatives with respect to the noise, in rows of `out` from `to` on. Adds derivatives with respect to the features
+/// to `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"
@@ -437,7 +438,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Nodes for the given number of standard normals, with weights that add up to 1.
+/// Nodes for the given number of standard normals, with weights that sum to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);

@@ -60,8 +60,7 @@ impl LowRank {
         for a in 0..r {
             inner[a * r + a] += 1.0;
         }
-        // I + a Gram matrix; only overflow can make the factorisation fail, and NaN then marks ω
-        // as out of range.
+        // I plus a Gram matrix. Only overflow can make the factorisation fail, and NaN then marks ω as out of range.
         let c = cholesky(&inner, r).unwrap_or_else(|| vec![f64::NAN; r * r]);
         let mut w = vec![0.0; self.dim * r];
         for (i, p) in precision.iter().enumerate() {
@@ -144,7 +143,7 @@ impl Family for LowRank {
         source: NoiseSource,
         _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
-        // Zero factors are a saddle point; small random ones are not.
+        // Zero factors are a saddle point, unlike small random ones.
         let (dim, rank) = (self.dim, self.rank);
         let mut omega = self.diagonal(mean, log_sd);
         let mut noise = vec![0.0; dim * rank];

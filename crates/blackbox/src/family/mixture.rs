@@ -14,7 +14,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, mean_se};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Number of draws for the entropy; they are the same for all.
+/// Number of draws for the entropy, which are the same draws for all members.
 const ENTROPY_DRAWS: usize = 4096;
 
 /// Mixtures of up to `components` Gaussians with any covariance.
@@ -61,7 +61,7 @@ impl Mixture {
         Self { dim, components }
     }
 
-    /// Most components.
+    /// Largest number of components.
     pub(crate) fn components(&self) -> usize {
         self.components
     }
@@ -85,7 +85,7 @@ impl Mixture {
         parts.collect()
     }
 
-    /// ω of the components. Their weights need not add up to one; unused slots have weight zero.
+    /// ω of the components. Their weights need not sum to one. Unused slots have weight zero.
     ///
     /// # Panics
     /// Panics if there are none or too many, which is a bug in the caller.
@@ -102,7 +102,7 @@ impl Mixture {
         omega
     }
 
-    /// Mean and covariance (d × d) of the whole.
+    /// Mean and covariance (d × d) of the mixture.
     pub(crate) fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let parts = self.parts(omega);
         let d = self.dim;

@@ -1,7 +1,8 @@
 //! Families on ℝᵈ with reparameterised draws `z = T(ω, ε)`, ε standard normal.
 //!
-//! A family is a shape. Its parameters ω are one flat vector. Every method reaches the density through five maps, from
-//! which gradients and Hessian-vector products of `L(ω) = E log p(T(ω, ε)) + H(ω)` follow:
+//! A family is a set of distributions of one shape. Its parameters ω are one flat vector. Every method reaches the
+//! density through five maps, from which gradients and Hessian-vector products of `L(ω) = E log p(T(ω, ε)) + H(ω)`
+//! follow:
 //!
 //! * `∇L = E Jᵀ g + ∇H` with `g = ∇log p(z)` and `J = ∂T/∂ω`: [`Family::pull`] and
 //!   [`Family::add_entropy_gradient`];
@@ -9,7 +10,7 @@
 //!   by its Hessian, [`Family::pull`] multiplies by `Jᵀ`, [`Family::pull_second`] adds the curvature of T, and
 //!   [`Family::add_entropy_hvp`] adds that of the entropy.
 //!
-//! A new family is one file and one line of the list below.
+//! A new family needs one file and one line of the list below.
 //!
 //! Sums over lanes have a fixed order, so results do not depend on the number of threads.
 
@@ -73,7 +74,7 @@ impl From<Space> for usize {
     }
 }
 
-/// The list of families; [`FamilyKind`] is generated from it. A kind may have a parameter, a positive whole number that
+/// The list of families. A macro generates [`FamilyKind`] from it. A kind may have a parameter, a positive integer that
 /// may have a default.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
@@ -152,7 +153,7 @@ macro_rules! families {
     };
 }
 
-/// The positive whole number that a family is given, or its usual one.
+/// The positive integer of a family, or its default.
 fn whole(
     text: &str,
     what: &str,
@@ -182,7 +183,7 @@ families! {
     Sparse => "sparse",
     /// A sparse precision of local parameters. Their means, scales and regressions depend on global parameters.
     Conditional => "conditional",
-    /// At most this number of Gaussians with arbitrary covariances.
+    /// Mixtures of at most this number of Gaussians with arbitrary covariances.
     Mixture {
         /// Number of components.
         components = 8
@@ -199,14 +200,13 @@ families! {
 pub enum Smoothness {
     /// First and second derivatives, with a known entropy: any method that uses derivatives can fit the family.
     Twice,
-    /// First derivatives along the path of a draw: methods that use the sticking-the-landing gradient can fit the
-    /// family.
+    /// First derivatives along the path of a draw: methods with the sticking-the-landing gradient can fit the family.
     Path,
     /// No derivatives: weighted draws fit the family.
     None,
 }
 
-/// The reason why derivatives with respect to the parameters are never requested.
+/// The reason why no code requests derivatives with respect to the parameters.
 const NO_DERIVATIVES: &str =
     "methods ask for a family's smoothness before they ask for derivatives";
 
@@ -252,8 +252,7 @@ pub trait Family: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The available derivatives with respect to its parameters. Callers must not call maps that give other
-    /// derivatives.
+    /// The available derivatives with respect to its parameters. Callers must not call maps for other derivatives.
     fn smoothness(&self) -> Smoothness {
         Smoothness::Twice
     }
@@ -270,8 +269,8 @@ pub trait Family: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The share of the draws that are of parts of which this is so, by their mean and standard deviation in a coordinate, for
-    /// families that have parts.
+    /// The share of the draws from parts for which the predicate holds, given their mean and standard deviation in a
+    /// coordinate. It is 0 for families without parts.
     fn share_of_parts(
         &self,
         omega: &[f64],
@@ -299,7 +298,7 @@ pub trait Family: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Whether its Newton systems are ill-conditioned, so that their effort is limited when it is the richer of two
+    /// Whether its Newton systems are ill-conditioned. Their effort is then limited if it is the richer of two
     /// families.
     fn is_ill_conditioned(&self) -> bool {
         false
@@ -425,7 +424,7 @@ pub trait SampleBound {
     /// Fixes the draws, `lanes` of them with matched moments. Comes first.
     fn fix(&mut self, lanes: usize);
 
-    /// The negated bound at ω, and its gradient into `out`.
+    /// The negated bound at ω, with its gradient written into `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
 
     /// An estimate of the density's curvature under ω from the given number of draws. `None` if it cannot be computed.

@@ -2,13 +2,13 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-/// Lanes worked on together.
+/// Number of lanes processed together.
 pub(crate) const WIDTH: usize = 32;
 
-/// A number of each lane of a block.
+/// One number for each lane of a block.
 pub(crate) type LaneRow = [f64; WIDTH];
 
-/// Rows of a block of lanes, in a matrix of as many lanes or more.
+/// Rows of a block of lanes, in a matrix of at least as many lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     data: &'a [f64],
@@ -26,7 +26,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The lanes from `first` on, copied to `room` and padded with zeros if there is less than a block.
+    /// The lanes from `first` on, copied to `room` and padded with zeros if fewer than a block remain.
     pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {
@@ -49,11 +49,11 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     pub(crate) fn row(&self, i: usize) -> &'a LaneRow {
         let row = &self.data[i * self.stride + self.first..][..WIDTH];
-        row.try_into().expect("as many lanes as a block has")
+        row.try_into().expect("one number for each lane of a block")
     }
 }
 
-/// The same, to be written.
+/// The same rows, for writing.
 pub(super) struct RowsMut<'a> {
     data: &'a mut [f64],
     stride: usize,
@@ -83,7 +83,7 @@ impl<'a> RowsMut<'a> {
     #[inline(always)]
     pub(super) fn row(&mut self, i: usize) -> &mut LaneRow {
         let row = &mut self.data[i * self.stride + self.first..][..WIDTH];
-        row.try_into().expect("as many lanes as a block has")
+        row.try_into().expect("one number for each lane of a block")
     }
 }
 
@@ -92,7 +92,7 @@ impl<'a> RowsMut<'a> {
 pub(super) enum Order<'a> {
     /// Consecutive indices that begin at a row.
     From(usize),
-    /// At these rows.
+    /// Rows with the given numbers.
     At(&'a [usize]),
 }
 

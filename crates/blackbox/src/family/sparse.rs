@@ -32,7 +32,7 @@ pub struct Sparse {
 /// Largest number of entries of a factor.
 const LARGEST: usize = 1 << 27;
 
-/// Columns with more nonzeros are preconditioned by their diagonal.
+/// Number of nonzeros beyond which only its diagonal preconditions a column.
 const WIDEST: usize = 32;
 
 impl Sparse {
@@ -59,7 +59,7 @@ impl Sparse {
         Some(symbolic.nonzeros())
     }
 
-    /// Number of parameters on a space; if the factor is too large to examine, that of a full one.
+    /// Number of parameters on a space, or that of a full factor if the sparse one is too large to examine.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
         space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
@@ -249,7 +249,7 @@ impl Family for Sparse {
     fn uses_curvature(&self) -> bool {
         false
     }
-    /// Keeps mean and spreads. Natural-gradient steps then find the precision.
+    /// Keeps mean and standard deviations. Natural-gradient steps then find the precision.
     fn enrich(
         &self,
         mean: &[f64],

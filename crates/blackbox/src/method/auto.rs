@@ -15,7 +15,7 @@ use crate::trust::TrustSettings;
 /// Settings of [`Method::Auto`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AutoSettings {
-    /// Of TrustVI.
+    /// The settings of TrustVI.
     pub trust: TrustSettings,
     /// Newton's method on fixed draws.
     pub saa: SaaSettings,
@@ -54,9 +54,9 @@ impl MethodSettings for AutoSettings {
 
 impl AutoSettings {
     /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
-    /// for funnels and kinks, Newton's method on fixed draws; sparse precisions use natural gradients; conditionally
-    /// structured Gaussians use nested Laplace approximations; mixtures use the moments of weighted draws; flows use
-    /// stochastic gradients of many draws; other richer families use Newton's method on fixed draws.
+    /// for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, conditionally
+    /// structured Gaussians nested Laplace approximations, mixtures the moments of weighted draws, flows stochastic
+    /// gradients of many draws, and other richer families Newton's method on fixed draws.
     pub(super) fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(kind);
         match kind {

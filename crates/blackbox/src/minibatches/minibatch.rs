@@ -28,10 +28,10 @@ const WINDOW: u64 = 500;
 /// Rejected iterations in a row after which a run has diverged.
 const REJECTED: u64 = 100;
 
-/// Windows without gain, each at half the step size, after which the run is judged.
+/// Number of windows without gain, each at half the step size, after which the run is judged.
 const STILL: u64 = 3;
 
-/// Certificates that may fail before the run is given up.
+/// Number of failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
 /// The algorithm. Its output is ω.
@@ -51,7 +51,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Estimators whose variance is traced in addition to the estimator of the fit; all of them have tables.
+    /// Estimators whose variance is traced in addition to the estimator of the fit. All of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
@@ -66,18 +66,18 @@ pub struct MinibatchState {
     omega: Vec<f64>,
     optimiser: OptimiserState,
     table: Table,
-    /// One for each estimator that is watched.
+    /// One for each traced estimator.
     watches: Vec<Watch>,
     /// Sum of the window's iterates.
     sum: Vec<f64>,
     summed: u64,
     /// The best average so far; empty before the first.
     best: Vec<f64>,
-    /// Multiplies the step size; a power of one half.
+    /// Factor of the step size, a power of one half.
     scale: f64,
     /// Segments without gain since the last certificate.
     still: u64,
-    /// Certificates that found more.
+    /// Number of certificates that found a larger gain.
     failed: u64,
     /// Iterations rejected in a row.
     rejected: u64,
@@ -254,7 +254,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 batch: self.order.batch(&self.batches, iteration),
                 visit: true,
             };
-            // The others pass over all records to be evaluated, and keep the parameters alone.
+            // The other estimators pass over all records when they are evaluated, and store only the parameters.
             let needed = estimator.remembers_means()
                 || matches!(
                     estimator,
@@ -351,8 +351,8 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 let status = (state.failed >= PATIENCE).then(|| Status::Stalled {
                     at: iteration,
                     reason: format!(
-                        "the step size was halved until the bound stood still, but a second-order \
-                         polish on all records finds {:.2} ± {:.2} nats more",
+                        "Jensen halved the step size until the bound no longer rose, but a second-order polish \
+                         on all records finds {:.2} ± {:.2} nats more",
                         improvement.mean, improvement.standard_error
                     ),
                 });
@@ -368,7 +368,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         } else {
             Evidence {
                 rule: format!(
-                    "{STILL} windows of {} iterations at falling step sizes gained no more than {} nats each",
+                    "{STILL} windows of {} iterations at falling step sizes gained at most {} nats each",
                     self.window(judge),
                     judge.tolerance.min(0.1)
                 ),

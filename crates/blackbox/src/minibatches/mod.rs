@@ -1,7 +1,7 @@
 //! Variational inference on minibatches of exchangeable records.
 //!
-//! A [`RecordDensity`](jensen_density::RecordDensity) in, a Gaussian approximation out. The crate `jensen-glm` has models with
-//! hand-written kernels, and an example of a whole fit.
+//! A [`RecordDensity`](jensen_density::RecordDensity) is the input, a Gaussian approximation the output. The crate
+//! `jensen-glm` has models with hand-written kernels, and an example of a whole fit.
 //!
 //! | file | subject |
 //! | --- | --- |

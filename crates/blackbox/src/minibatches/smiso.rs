@@ -25,7 +25,7 @@ pub struct SmisoSettings {
     pub gamma: Option<f64>,
     /// Records of a batch.
     pub batch: usize,
-    /// Draws an iteration.
+    /// Draws per iteration.
     pub draws: usize,
     /// Largest number of bytes of the entries.
     pub memory_limit: Option<u64>,
@@ -101,7 +101,7 @@ pub struct Smiso<'a, D: RecordDensity> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmisoState {
     omega: Vec<f64>,
-    /// One entry a batch.
+    /// One entry per batch.
     entries: Vec<f64>,
     /// The step size.
     gamma: f64,
@@ -123,14 +123,15 @@ impl MethodState for SmisoState {
     }
 }
 
-/// Products behind the largest curvature: enough for a tenth of its size.
+/// Number of products for the largest curvature, which suffices for an error of a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// The largest curvature of the log density of all records at a point, in size, by power iteration; 1 if it has none.
+/// The largest absolute curvature of the log density of all records at a point, by power iteration, or 1 if it has
+/// none.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -177,7 +178,8 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
         let groups = Batches::new(seed, batches.per_epoch(), 1)?;
         if !(settings.alpha > 0.0 && settings.alpha <= 1.0) || settings.draws == 0 {
             return Err(RecordError::Setting(format!(
-                "SMISO needs a weight in (0, 1] and at least one draw: the weight is {}, the draws {}",
+                "SMISO needs a weight in (0, 1] and at least one draw, but the weight is {} and the number of \
+                 draws {}",
                 settings.alpha, settings.draws
             )));
         }
@@ -276,7 +278,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
             let n = state.omega.len();
             let entry = &mut state.entries[group * n..(group + 1) * n];
             let (alpha, gamma) = (self.settings.alpha, state.gamma);
-            // The change of the entry, kept in place of the gradient.
+            // The change of the entry, which overwrites the gradient.
             for ((g, w), mean) in self
                 .gradient
                 .iter_mut()

@@ -1,4 +1,4 @@
-//! Moments of weighted points, corrected by the moments of the Gaussian that is nearest to their log mass.
+//! Moments of weighted points, corrected by the moments of the Gaussian nearest to their log mass.
 
 use super::algebra::root_of_inverse;
 use super::{DRAWS_PER_FEATURE, Points, WIDER};
@@ -26,12 +26,12 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     (mean, covariance)
 }
 
-/// Share of the weight that a Gaussian may have at other points and still be nearly the mass: half of it would leave errors as large as
-/// those that are taken away.
+/// Largest share of a Gaussian's weight at other points if it is to be close to the mass. With half, the remaining
+/// errors would be as large as the corrected ones.
 const ELSEWHERE: f64 = 0.25;
 
-/// The Gaussian whose logarithm is the least-squares quadratic of the log mass at the points: its moments, and those that the points give
-/// it. `None` if the mass is not nearly Gaussian.
+/// The Gaussian whose logarithm is the least-squares quadratic of the log mass at the points: its exact moments, and
+/// its moments from the points. `None` if the mass is not nearly Gaussian.
 pub(super) fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
     let features = |x: &[f64]| {
         let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::locals::LocalMode;
 
-    /// Of a Gaussian mass the moments are exact, wherever the points are; a mass with two peaks is not nearly Gaussian.
+    /// For a Gaussian mass the moments are exact, for any points. A mass with two peaks is not nearly Gaussian.
     #[test]
     fn moments_of_a_gaussian_mass_are_without_errors_of_the_points() {
         let (mean, precision) = ([0.4, -0.2], [1.5, 0.6, 0.8]);
@@ -141,7 +141,7 @@ mod tests {
         for (found, truth) in found.iter().zip(covariance) {
             assert!((found - truth / det).abs() < 1e-6);
         }
-        // The points alone are off.
+        // The uncorrected moments of the points are off.
         assert!((own.1[0] - covariance[0] / det).abs() > 0.01);
         assert!(nearly_gaussian(&points(&peaks), 2).is_none());
     }

@@ -55,7 +55,7 @@ impl Fitting for NestedSettings {
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         if at.family.kind() != FamilyKind::Conditional {
             return Err(FitError::Setting(format!(
-                "nested Laplace approximations are for the family `{}`, not for `{}`",
+                "nested Laplace approximations fit the family `{}`, not `{}`",
                 FamilyKind::Conditional,
                 at.family.kind()
             )));

@@ -1,4 +1,4 @@
-//! Their state in checkpoints.
+//! The state of nested Laplace approximations in checkpoints.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 

@@ -7,14 +7,15 @@ use jensen_math::rng;
 
 use super::RecordError;
 
-/// The minibatches of N records: every epoch visits every record once, in a new order.
+/// The minibatches of N records. Every epoch visits every record once, in a new order.
 ///
 /// There are ⌈N/B⌉ batches. Their sizes differ by at most one, so no batch is a small remainder with a large weight.
 /// No batch has more than B records. The order depends only on the seed and the epoch.
 ///
 /// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
-/// records of each block in a random order. Over these orders every record is equally likely to be in a batch, so
-/// gradients stay unbiased. A batch comes from one block, however, so its gradient varies more if blocks differ.
+/// records of each block in a random order. Over these orders every record has the same probability of being in a
+/// batch, so gradients remain unbiased. A batch comes from one block, however, so its gradient varies more if blocks
+/// differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
@@ -59,7 +60,7 @@ impl Batches {
         self.records
     }
 
-    /// Batches an epoch.
+    /// Batches per epoch.
     pub fn per_epoch(&self) -> usize {
         self.count
     }
@@ -85,7 +86,7 @@ impl Batches {
         all
     }
 
-    /// Records of this range in the order of the epoch.
+    /// Records in this range of the epoch's order.
     fn shuffled(&self, epoch: u64, lane: u64, range: Range<u32>) -> Vec<u32> {
         let mut order: Vec<u32> = range.collect();
         rng::Stream::new(self.seed, ORDER, epoch, lane).shuffle(&mut order);
@@ -97,7 +98,7 @@ impl Batches {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
-    /// The epoch's blocks in order, and the offset of each in the epoch; a single one of all records without blocks.
+    /// The epoch's blocks in order, and the offset of each in the epoch. Without blocks, a single block of all records.
     sequence: Vec<u32>,
     starts: Vec<usize>,
     /// The position of a block in the sequence, and the order of its records.
@@ -203,7 +204,7 @@ mod tests {
             sequence.dedup();
             assert_eq!(sequence.len(), 4, "no block is come back to: {sequence:?}");
             sequences.push(sequence);
-            // Batch by batch it is the same order, whichever batch comes first.
+            // The order is the same batch by batch, with any batch first.
             let mut by_batch = Order::default();
             let per_epoch = batches.per_epoch();
             for k in (0..per_epoch).rev() {
@@ -225,13 +226,13 @@ mod tests {
         for seed in 0..20_000 {
             let batches = Batches::new(seed, 24, 8).unwrap().in_blocks(Some(&blocks));
             let order = batches.order(0);
-            // Batches of an epoch are as likely as each other to be the one at hand.
+            // All batches of an epoch are equally likely to be the current one.
             let k = seed as usize % 3;
             order[batches.range(k)]
                 .iter()
                 .for_each(|n| seen[*n as usize] += 1);
         }
-        // A third of the times each; the standard deviation is below 70.
+        // A third of the times each. The standard deviation is below 70.
         let expected = 20_000.0 / 3.0;
         assert!(
             seen.iter()

@@ -9,9 +9,9 @@ use crate::reduce::axpy;
 /// The changes from renewing a batch's entries, stored between the estimate and the visit.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or the same of expectations.
+    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or its expectation.
     pub(super) gradient: Vec<f64>,
-    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, where the table keeps a diagonal.
+    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, if the table stores a diagonal.
     pub(super) diagonal: Vec<f64>,
     /// The coordinates that the batch touches, if they are few. Values of other coordinates are meaningless.
     pub(super) touched: Vec<u32>,
@@ -28,7 +28,7 @@ impl Change {
         }
     }
 
-    /// Finds the coordinates that a batch touches. Whether they are few.
+    /// Finds the coordinates that a batch touches, and returns whether they are few.
     pub(super) fn locate<D: RecordDensity>(&mut self, density: &D, batch: &[u32]) -> bool {
         self.touched.clear();
         self.few = density.support(batch, &mut self.touched);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
-    /// The reparameterised gradient of the minibatch, entropy in closed form.
+    /// The reparameterised gradient of the minibatch, with the entropy in closed form.
     Naive,
     /// The gradient without the score term of the entropy (Roeder, Wu and Duvenaud 2017).
     Stl,
@@ -39,7 +39,7 @@ pub enum RecordEstimator {
     JointExact,
 }
 
-/// The names that can be read.
+/// The names that the parser accepts.
 const NAMES: [&str; 10] = [
     "naive",
     "stl",
@@ -102,7 +102,7 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether the prior's expansion is subtracted.
+    /// Whether it subtracts the prior's expansion.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
             Self::JointExact => 1.0,
@@ -111,12 +111,12 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether an expansion at the stored point of a record is subtracted.
+    /// Whether it subtracts an expansion at the stored point of a record.
     pub(crate) fn expands_stored(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Whether the last mean of every record is stored, as far as the model needs it.
+    /// Whether it stores the last mean of every record, as far as the model needs it.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }

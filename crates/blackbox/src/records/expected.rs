@@ -60,7 +60,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             .then_some((first.as_slice(), second.as_slice()));
         self.expect(request, few, held, linear, link);
 
-        // What goes back, which is also what a visit changes in the sums.
+        // The part that is added back, which is also the change of the sums by a visit.
         let (out_mean, out_spread) = out.split_at_mut(d);
         let e = &mut self.expected;
         let rows = batch.len();

@@ -122,7 +122,8 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
                 | RecordEstimator::JointSvrg
         ) {
             return Err(RecordError::Setting(format!(
-                "`{estimator}` is an estimator for variational bounds alone; choose naive, cv, joint or joint-svrg"
+                "`{estimator}` estimates only gradients of variational bounds; choose naive, cv, joint or \
+                 joint-svrg"
             )));
         }
         if estimator.remembers() && settings.warm_up == 0 {
@@ -181,7 +182,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         }
     }
 
-    /// Moves the anchor to w, which takes one pass.
+    /// Moves the anchor to w, which needs one pass over the records.
     fn anchor(&self, w: &[f64], table: &mut Table) {
         if let Store::Anchor { mean, .. } = &mut table.store {
             mean.clear();
@@ -330,7 +331,7 @@ impl<O: DoublyStochastic> Algorithm for Generic<'_, O> {
             }
             state.table.complete |= k + 1 == self.batches.per_epoch();
         }
-        // Optimisers climb.
+        // Optimisers maximise.
         g.iter_mut().for_each(|g| *g = -*g);
         let optimiser = &self.settings.optimiser;
         optimiser.step(&mut state.optimiser, &g, 1.0, &mut state.w);

@@ -32,12 +32,12 @@ use crate::reduce::axpy;
 /// | `joint-mean` | | `G − b ∇ℓₙ(μⁿ) − ∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
 /// | `joint-svrg` | as `joint` with one μ̃ for every μⁿ | `−∇²log p(μ) δ − b [∇ℓₙ(μ̃ + δ) − ∇ℓₙ(μ̃ − δ)]/2` |
 ///
-/// and `inc` adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean,
-/// where J is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the
-/// bound itself (the paper minimises its negative; its appendix F drops the sign of k), with four
-/// differences that keep every expectation and lower the variance:
+/// and `inc` adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean, where J is the
+/// identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the bound itself (the paper minimises
+/// its negative; its appendix F drops the sign of k), with four differences that preserve every expectation and lower
+/// the variance:
 ///
-/// * The prior needs no table. Every iteration knows all of it, so its expansion uses the current mean.
+/// * The prior needs no table. The whole prior is available in every iteration, so its expansion uses the current mean.
 /// * The expansion of a record uses the current δ instead of the spread stored with μⁿ:
 ///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, the expansion
 ///   is closer to the function that it replaces, and any family of the form `z = μ + δ(ε)` is supported, including full
@@ -66,7 +66,7 @@ use crate::reduce::axpy;
 /// in c. The noise of its curvature in the spread, −σ²(ε² − 1) per coordinate of a standard normal prior, has no factor
 /// N/B and remains.
 ///
-/// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product;
+/// Cost of an iteration in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product;
 /// joint-svrg 4 in one call, of which a linear predictor saves all but one forward pass and two or three backward
 /// passes; inc N/B + 2.
 pub struct Gradients<'a, D: RecordDensity> {
@@ -94,7 +94,7 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) predictors: Predictors,
     pub(super) snapshots: Snapshots,
     pub(super) expected: Expected,
-    /// Record gradients so far; a Hessian-vector product counts two.
+    /// Record gradients so far. A Hessian-vector product counts as two.
     pub(super) calls: u64,
 }
 
@@ -198,7 +198,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Whether all numbers are finite. Looks at whole stretches, which become vector code.
+/// Whether all numbers are finite. It checks whole ranges, which compile to vector code.
 pub(super) fn all_finite(x: &[f64]) -> bool {
     x.chunks(256)
         .all(|part| part.iter().fold(true, |fine, x| fine & x.is_finite()))
@@ -240,7 +240,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         &self.family
     }
 
-    /// Draws an iteration.
+    /// Draws per iteration.
     pub fn draws(&self) -> usize {
         self.draws
     }
@@ -284,8 +284,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Whether the second-order part corrects the spread. This requires the diagonal of the Hessian, and a family that
-    /// needs no more than the diagonal.
+    /// Whether the second-order part corrects the gradient of the spread. This requires the diagonal of the Hessian,
+    /// and a family that needs no more than the diagonal.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
@@ -446,7 +446,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Renews the table entries of the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
-    /// have had the same request, with a visit announced. `complete` means that every record has been visited.
+    /// have had the same request, with `visit` set. `complete` means that every record has been visited.
     pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);

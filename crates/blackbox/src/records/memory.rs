@@ -5,10 +5,10 @@ use jensen_density::RecordDensity;
 use super::{Batches, RecordError, RecordEstimator};
 use crate::family::Family;
 
-/// Records beyond which the estimators that pass over all of them are refused.
+/// Largest number of records for estimators that pass over all of them.
 const SMALL: usize = 10_000;
 
-/// Number of batches that are examined to estimate how many coordinates one touches.
+/// Number of batches that are examined to estimate how many coordinates one batch touches.
 const PROBES: usize = 8;
 
 /// Numbers of parameters that any fit keeps in addition to its table: ω, its best and average, the optimiser's two
@@ -61,7 +61,7 @@ pub fn footprint<D: RecordDensity>(
         (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 3 * d,
     };
     let lanes = draws as u64 + 2;
-    // The order of an epoch is made for a block at a time.
+    // The order of an epoch is generated one block at a time.
     let block = |edges: &[u32]| edges.windows(2).map(|edge| edge[1] - edge[0]).max();
     let ordered = density.blocks().and_then(block).map_or(n, u64::from);
     Footprint {
@@ -89,7 +89,7 @@ fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
 /// bytes.
 ///
 /// # Errors
-/// The error has the figures and the remedy.
+/// The error states the numbers and the remedy.
 pub fn admit<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -103,14 +103,14 @@ pub fn admit<D: RecordDensity>(
     }
     if draws == 0 {
         return Err(RecordError::Setting(
-            "no draws an iteration: choose at least 1".into(),
+            "the number of draws per iteration is 0: choose at least 1".into(),
         ));
     }
     if let RecordEstimator::Ens { beta } = estimator
         && !(0.0..=1.0).contains(&beta)
     {
         return Err(RecordError::Setting(format!(
-            "the weight of `cv` in `ens` is {beta}: choose one in [0, 1]"
+            "the weight of `cv` in `ens` is {beta}: choose a number from 0 to 1"
         )));
     }
     if estimator.incremental() > 0.0 && batches.records() > SMALL {
@@ -126,10 +126,10 @@ pub fn admit<D: RecordDensity>(
             let lack = if offered {
                 "the family is not mean-field"
             } else {
-                "the likelihood of this model is not of that kind"
+                "the likelihood of this model has another form"
             };
             return Err(RecordError::Setting(format!(
-                "the estimator `joint-exact` needs a likelihood of one linear predictor a record and a \
+                "the estimator `joint-exact` needs a likelihood with one linear predictor per record and a \
                  mean-field family, but {lack}: choose `joint`"
             )));
         }

@@ -1,7 +1,7 @@
 //! Gradients from minibatches of exchangeable records, for the methods in [`minibatches`](crate::minibatches).
 //!
-//! They are noisy twice: through the minibatch and through the draw. The crate `jensen-glm` has
-//! models with hand-written kernels, and an example of a whole fit.
+//! They have two sources of noise: the minibatch and the draw. The crate `jensen-glm` has models with hand-written
+//! kernels, and an example of a whole fit.
 //!
 //! | file | subject |
 //! | --- | --- |

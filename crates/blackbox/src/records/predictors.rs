@@ -30,7 +30,7 @@ pub(super) struct Predictors {
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Ones, along which a curvature is its own product.
+    /// Ones, with which a curvature is multiplied unchanged.
     ones: Vec<f64>,
     /// `(B·K) × columns`: the inputs of the backward pass.
     rest: Vec<f64>,
@@ -77,8 +77,8 @@ struct Parts<'l> {
     joint: bool,
     /// Whether it is subtracted only from the gradient of the mean, in the column of `control`.
     mean_alone: bool,
-    /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own expansion,
-    /// which applies to the spread as well.
+    /// The view that gives a diagonal, if the table stores one. Every draw's column then includes its own expansion,
+    /// which also applies to the spread.
     view: Option<&'l dyn LinkExpectations>,
     /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,
@@ -373,7 +373,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor, ηₙ is written to `stored`. The diagonal of the
-    /// Hessian is added to `diagonal` where that is not empty.
+    /// Hessian is added to `diagonal` unless it is empty.
     pub(super) fn full_gradient(
         &mut self,
         mean: &[f64],

@@ -33,7 +33,7 @@ impl<'a> Prepared<'a> {
         let minibatches = Subsampled::new(records, batch, source)?;
         let total = records.records();
         let scouts = total.min(SCOUTS);
-        // One of each of as many equal parts of the data, so that sorted data are seen throughout.
+        // One record from each of equal parts of the data, so that a sample of sorted data covers the whole range.
         let mut positions = vec![0.0; scouts];
         source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut positions);
         let chosen = positions.iter().enumerate().map(|(i, u)| {

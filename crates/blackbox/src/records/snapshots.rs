@@ -45,7 +45,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             }
             _ => None,
         };
-        // The draws and what else the batch is asked for, in one call: lanes beside the draws cost little.
+        // The draws and all other lanes of the batch in one call, because additional lanes cost little.
         let extra = match anchor {
             Some(_) => 3,
             None => usize::from(visit),
@@ -81,7 +81,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 *g += weight * (x - stored);
             }
             if anchor.is_some() {
-                // The odd part of the gradient around the anchor: whatever its size, its mean over draws is zero.
+                // The odd part of the gradient around the anchor, whose mean over draws is zero at any distance.
                 self.correction[i] -= weight * 0.5 * (beside[1] - beside[2]);
             } else if visit {
                 self.change.gradient[i] = beside[0];

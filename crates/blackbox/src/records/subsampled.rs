@@ -30,13 +30,13 @@ pub(crate) struct StreamPosition {
 pub(crate) enum Layout {
     /// Number of neighbouring lanes per observation.
     Blocks(usize),
-    /// Lane l of the first half and lane l of the second are one.
+    /// Lane l of the first half and lane l of the second belong to one observation.
     Halves,
 }
 
-/// A density whose values depend on records drawn at random; the caller announces them.
+/// A density whose values depend on random records, which the caller announces.
 ///
-/// The algorithms call it before every batch; densities that depend only on their argument do not need it.
+/// The algorithms call it before every batch. Densities that depend only on their argument do not need it.
 pub(crate) trait Choose: Sync {
     /// Sets the position of the next evaluations.
     fn choose(&self, position: StreamPosition);
@@ -44,7 +44,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// It is a density to TrustVI alone, which names the minibatches.
+/// It is a density only for TrustVI, which announces the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
@@ -71,7 +71,7 @@ impl<D: RecordDensity> Subsampled<D> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
             return Err(format!(
-                "a batch of {batch} of {records} records: it must have at least one and no more than there are"
+                "a batch of {batch} of {records} records: choose a number from 1 to the number of records"
             ));
         }
         Ok(Self {

@@ -1,10 +1,10 @@
 //! The tables in which estimators store results of earlier iterations.
 //!
-//! No form stores N × D numbers. A linear predictor is stored by its values ηₙ, K per record: the stored mean enters
-//! the expansion only through them. Any other model shares one snapshot among the records of an iteration; with
-//! reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. If a batch uses few coordinates, a snapshot stores only
-//! these. If the estimator integrates out the draw, the table stores two expectations per record. The table also has
-//! the sum of the entries, and the sum of the Hessians' diagonals if it corrects the spread.
+//! No form stores N × D numbers. A linear predictor is stored by its values ηₙ, K per record, because the expansion
+//! depends on the stored mean only through them. For any other model, the records of an iteration share one snapshot.
+//! With reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are in use. If a batch uses few coordinates, a snapshot stores
+//! only these. If the estimator integrates out the draw, the table stores two expectations per record. The table also
+//! has the sum of the entries, and the sum of the Hessians' diagonals if it corrects the spread.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
@@ -29,7 +29,7 @@ pub(crate) struct Slots {
     free: Vec<u32>,
 }
 
-/// A record that was never visited.
+/// A record without a visit.
 const NONE: u32 = u32::MAX;
 
 impl Slots {
@@ -56,8 +56,8 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// The records of `records` by snapshot: `(slot, records)` pairs, slots ascending, records in their order. Records
-    /// never visited are omitted.
+    /// The records of `records` by snapshot: `(slot, records)` pairs in order of slots. Records keep their order.
+    /// Records never visited are omitted.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))
@@ -302,7 +302,11 @@ impl Snapshot for Table {
                     free: read_integers(archive, "free")?,
                 })
             }
-            other => return Err(ArchiveError(format!("no table is kept as `{other}`"))),
+            other => {
+                return Err(ArchiveError(format!(
+                    "a table cannot be stored as `{other}`"
+                )));
+            }
         };
         Ok(Self {
             store,
@@ -331,7 +335,7 @@ mod tests {
                 slots.assign(&order[batches.range(k)], &[], &[value]);
                 most = most.max(slots.live());
                 assert!(slots.live() <= bound);
-                // The records just visited have the new snapshot.
+                // The records of this visit have the new snapshot.
                 let groups = slots.group(order[batches.range(k)].iter().copied());
                 let met: Vec<_> = groups.iter().collect();
                 assert_eq!(met.len(), 1);

@@ -14,7 +14,7 @@ use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
 use crate::reduce::{axpy, dot};
 
-/// How variances are traced.
+/// Settings for tracing variances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSettings {
     /// Iterations between two analyses.
@@ -167,7 +167,7 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     Estimate::of(&terms)
 }
 
-/// The table of an estimator that is watched and not used.
+/// The table of a traced estimator that the fit does not use.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Watch {
     pub(crate) table: Table,
@@ -195,8 +195,8 @@ impl Watch {
     }
 }
 
-/// The estimators with a memory, other than the fit's own, that suit records and family, as long as
-/// their tables fit into `limit` bytes together with `footprint`, to which they are added.
+/// The estimators with a memory, other than the fit's own, that suit records and family, as long as their tables fit
+/// into `limit` bytes together with `footprint`. Their bytes are added to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -255,7 +255,7 @@ pub(crate) fn trace_variances<D: RecordDensity>(
                 .with(&format!("{name}_se"), estimate.standard_error);
         }
     }
-    // What the analysis costs is no part of what the fit costs.
+    // The cost of the analysis is not part of the cost of the fit.
     gradients.calls = calls;
     record
 }

@@ -33,10 +33,10 @@ const CLEARLY: f64 = 2.0;
 /// Fewest and most transitions at a temperature.
 const MOVES: (usize, usize) = (2, 8);
 
-/// Correlation with their start below which particles go on to the next temperature before that.
+/// Correlation with their start below which particles proceed early to the next temperature.
 const FORGOTTEN: f64 = 0.5;
 
-/// Recorded transitions of the first stationary phase; each later one has twice as many.
+/// Recorded transitions of the first stationary phase. Each later one has twice the number.
 const FIRST_STATIONARY_PHASE: usize = 16;
 
 /// Smallest number of warm-up transitions before a stationary phase is recorded. The chains of the first phase start
@@ -57,7 +57,7 @@ pub struct Refine<'a, D: LogDensity> {
     approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
-    /// What is asked of the draws.
+    /// The required accuracy of the draws.
     policy: Policy,
     /// The relation of coordinates to reported values; identity by default.
     scales: Vec<Scale>,
@@ -83,7 +83,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// The same under another policy than the default.
+    /// The same under another policy.
     pub fn under(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
@@ -115,8 +115,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether the budget of gradients is used up. A mixed stationary phase that was extended for imprecise spreads may
-    /// finish, because its cost is only an estimate and mixed draws should not be discarded.
+    /// Whether the budget of gradients is exhausted. A mixed stationary phase that was extended for imprecise spreads
+    /// may finish, because its cost is only an estimate and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -149,7 +149,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of this size are so much larger than leapfrog's that integration along circles is worthwhile.
+    /// Whether steps of this size are so much larger than leapfrog steps that integration along circles is worthwhile.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
@@ -162,7 +162,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         };
     }
 
-    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density lie
+    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density are
     /// further out. With many coordinates their use would double the necessary length. With few coordinates they reveal
     /// tails that posterior particles reach only after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
@@ -202,10 +202,10 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// One transition at a temperature. Returns whether the particles proceed to the next temperature.
     fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
-            return Err("a population has no particle of positive density left".to_owned());
+            return Err("no particle of a population has positive density".to_owned());
         }
         let moved = self.transition(state, iteration);
-        // Sizes that are right for one temperature are too small for the next.
+        // Step sizes that suit one temperature are too small for the next.
         let grows = moved.acceptance > ACCEPTANCE && self.is_large(LARGEST_STEP);
         let gain = if grows { 3.0 } else { 1.0 };
         steer(state, moved, gain);
@@ -318,7 +318,8 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
         if particles.log_p.iter().all(|p| !p.is_finite()) {
             return Err(Status::Diverged {
                 at: 0,
-                reason: "no draw of the widened approximation has a finite log density".into(),
+                reason: "the log density is not finite at any draw of the widened approximation"
+                    .into(),
             });
         }
         let size = leapfrog_step(dim).min(LARGEST_STEP);
@@ -349,7 +350,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
     }
 
     fn step(&mut self, state: &mut RefineState, iteration: u64) -> Step {
-        // After a resume the map is that of the state again.
+        // After a resume, restore the map of the state.
         self.update_map(state);
         let phase = state.phase;
         let moved = match phase {
@@ -382,7 +383,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                     .map(|stationary_phase| stationary_phase.transitions);
         let status = if over {
             let status = self.judge(state, iteration);
-            // A step counts what it takes, so that nothing is lost where it is the last before a resume.
+            // Each step adds its own cost, so that the count is complete even if it is the last before a resume.
             state.calls += self.target.take_calls();
             if let Some(mixing) = judged(state) {
                 record = record

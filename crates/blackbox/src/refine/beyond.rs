@@ -1,17 +1,17 @@
-//! Mass that draws do not reach: the second moments that the posterior has far from the draws, and spikes in their middle.
+//! Mass that draws do not reach: second moments of the posterior far from the draws, and spikes in their middle.
 //!
-//! Draws reveal nothing of points that they do not reach, and neither do their importance weights, their R̂ or their ESS: a
-//! slab a thousand times as wide as the fitted spike may have most of the variance with a thousandth of the mass, and a spike
-//! a millionth as wide as the fitted slab may have most of the mass. So points are drawn as [leaps](super::leaps) are,
-//! uniformly over the logarithm of the distance, for all coordinates together or for one alone with the others from a
-//! standard normal. The density b of this mixture is known. Over the points with b larger than the standard normal, the
-//! means of `p / (Z b)` and of `x² p / (Z b)` are unbiased estimates of the mass and the second moment that the posterior has
-//! there. An approximation is compared with them before it is trusted ([`beyond`]), and so are refined draws once they have
-//! mixed ([`unanswered`]).
+//! Draws reveal nothing about points that they do not reach, and neither do their importance weights, their R̂ or their
+//! ESS. A slab a thousand times as wide as the fitted spike may have most of the variance with a thousandth of the
+//! mass, and a spike a millionth as wide as the fitted slab may have most of the mass. The points of this test are
+//! therefore drawn like [leaps](super::leaps): the logarithm of the distance is uniform, and either all coordinates
+//! vary together or one alone with the others from a standard normal. The density b of this mixture is known. Over the
+//! points with b larger than the standard normal, the means of `p / (Z b)` and of `x² p / (Z b)` are unbiased estimates
+//! of the mass and the second moment that the posterior has there. An approximation is compared with these estimates
+//! before it is trusted ([`beyond`]), and so are refined draws after they have mixed ([`unanswered`]).
 //!
-//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5): every
-//! point alone is uniform, and n points leave no gap wider than 2.7/n of the range, so that no slab falls between them by
-//! chance.
+//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5).
+//! Every single point is uniform, and n points leave no gap wider than 2.7/n of the range, so they cannot miss a slab
+//! by chance.
 
 use std::f64::consts::{LN_2, TAU};
 use std::ops::Range;
@@ -28,35 +28,35 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
-/// Number of points at which the posterior is evaluated before an approximation is trusted: in one of twenty coordinates,
-/// distances a factor of four apart.
+/// Number of points at which the posterior is evaluated before an approximation is trusted. For one of twenty
+/// coordinates, consecutive distances differ by a factor of four.
 const LOOKS: usize = 1024;
 
-/// The same for refined draws, which have taken a hundred times as many gradients: in one of twenty coordinates, ten
-/// distances for each factor of forty.
+/// The same for refined draws, which have taken a hundred times as many gradients. For one of twenty coordinates there
+/// are ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
 /// Largest number of values of these points, a tenth of a second's work; the points of one call to the density; and the
-/// number of points if the cost of an evaluation is unknown, as many evaluations as a solver makes for one start.
+/// number of points if the cost of an evaluation is unknown, which equals a solver's evaluations for one start.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 const UNKNOWN: usize = 256;
 
-/// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. Between the two lie
-/// all spikes of a millionth of a slab, and all slabs.
+/// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. This range
+/// covers all spikes of a millionth of a slab, and all slabs.
 const FURTHEST: f64 = RANGE.1;
 
-/// Shells of distances from the middle in one coordinate, each twice as wide as the one before, as many within one standard
-/// deviation as beyond it; the innermost and outermost shells have no end.
+/// Shells of distances from the middle in one coordinate. Each is twice as wide as the one before, with the same number
+/// within and beyond one standard deviation. The innermost and outermost shells are unbounded.
 const SHELLS: usize = 56;
 
 /// Inverse of the golden ratio, the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Tail index from which the variance is infinite, so that none is reported.
+/// Tail index above which the variance is infinite and not reported.
 const NO_VARIANCE: f64 = 0.5;
 
-/// Distances of points to look at.
+/// Distances of the points to evaluate.
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     Distances {
         range: (-FURTHEST, range_of(density).1),
@@ -105,7 +105,7 @@ fn look<D: LogDensity>(
 /// Mass of the posterior that the draws of an approximation do not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unreached {
-    /// The coordinate whose variance lies far out; `None` for a spike in the middle.
+    /// The coordinate whose variance is far out. `None` for a spike in the middle.
     pub coordinate: Option<usize>,
     /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
     pub share: f64,
@@ -137,22 +137,24 @@ pub(crate) fn beyond<D: LogDensity>(
     (share > policy.unreached()).then_some(Unreached { coordinate, share })
 }
 
-/// Mass of the posterior that refined draws do not have.
+/// Mass of the posterior that refined draws miss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// Least ratio of its variance to that of the draws, or of its mass to all mass that the draws show.
+    /// Lower bound on the ratio of its variance to that of the draws, or of its mass to all mass that the draws show.
     pub share: f64,
-    /// Points in it, `dim × count`: the same share of the chains as the mass has, but at least [`CHAINS`].
+    /// Points in it, `dim × count`. Their share of the chains equals the share of the mass, but there are at least
+    /// [`CHAINS`].
     pub points: Vec<f64>,
 }
 
-/// The mass or variance that the posterior has and draws at `x` (sets of `dim × lanes`, `effective` independent draws) do not
-/// have, beyond a margin that chance explains. Variance is not compared in coordinates whose own draws show that they have
-/// none.
+/// The mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, `effective` independent draws) miss,
+/// beyond a margin of chance. The comparison of variances excludes coordinates whose own draws show an infinite
+/// variance.
 ///
-/// Masses are compared, not second moments: those of a long tail depend on the few draws that are furthest out, whereas each
-/// region that some draws have reached has its share of them. The regions of a coordinate are the shells from one on
-/// outwards, or inwards: a slab or a spike fills several, with too few points in each to be certain.
+/// The comparison uses masses, not second moments: the second moments of a long tail depend on the few most extreme
+/// draws, whereas draws have their share of each region that some of them have reached. The regions of a coordinate are
+/// the shells from one on outwards, or inwards, because a slab or a spike fills several shells with too few points in
+/// each to be certain.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -237,7 +239,7 @@ pub(super) fn unanswered<D: LogDensity>(
     })
 }
 
-/// The mass that draws lack in a region of a coordinate, and its second moment relative to that of the draws.
+/// The mass that draws miss in a region of a coordinate, and its second moment relative to that of the draws.
 struct Missed {
     coordinate: usize,
     from: usize,
@@ -260,7 +262,7 @@ fn region_of(from: usize) -> Range<usize> {
     }
 }
 
-/// A shell by the evaluated points: its mass, the sum of its squared weights, and its second moment.
+/// A shell from the evaluated points: its mass, the sum of its squared weights, and its second moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shell {
     mass: f64,
@@ -290,7 +292,7 @@ impl Shell {
             .sqrt()
     }
 
-    /// Mean square within.
+    /// Mean square in it.
     fn square(&self) -> f64 {
         if self.mass > 0.0 {
             self.second / self.mass
@@ -305,7 +307,7 @@ fn shell_of(x: f64) -> usize {
     ((x.abs().log2() + half).max(0.0) as usize).min(SHELLS - 1)
 }
 
-/// The second moment of draws in a coordinate, and the shares of those far out in each shell.
+/// The second moment of draws in a coordinate, and the shares of draws in each shell.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     second: f64,
@@ -332,7 +334,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// `count` indices, each as often as its weight requires.
+/// `count` indices, each repeated according to its weight.
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -434,7 +436,7 @@ mod tests {
                 };
                 let mut ratio = 0.0;
                 for seed in 0..SEEDS {
-                    // Its own draws see the spike, whose mass is what they take for all.
+                    // The spike's own draws see only the spike, and its mass is their estimate of the total.
                     let log_z = (1.0 - share).ln();
                     let found = beyond(
                         &density,
@@ -449,7 +451,7 @@ mod tests {
                 }
                 let wide = if all { dim } else { 1 };
                 let error = error_of_looks(dim, wide);
-                // The worst of so many coordinates is reported.
+                // The worst of all coordinates is reported.
                 let above = error * (2.0 * (wide as f64).ln()).sqrt();
                 let chance = 4.5 * error / (SEEDS as f64).sqrt();
                 assert!(
@@ -491,7 +493,7 @@ mod tests {
                 let mut mass = 0.0;
                 let seeds = 10;
                 for seed in 0..seeds {
-                    // The draws see the slab, whose mass is what they take for all.
+                    // The slab's draws see only the slab, and its mass is their estimate of the total.
                     let judged = (source(seed), &Policy::default());
                     let found = beyond(&density, &standard(dim), (1.0 - share).ln(), judged);
                     let found = found.expect("a spike with half of the mass");
@@ -530,13 +532,13 @@ mod tests {
                 };
                 let missed = found(&slab, &x, (1.0 - slab.share).ln());
                 let missed = missed.expect("a slab a hundred times as wide");
-                // A hundred times the variance. By the standard errors that are subtracted, less in more coordinates.
+                // A hundred times the variance. The subtracted standard errors reduce this in more coordinates.
                 assert!(missed.share < 150.0, "{dim}: {}", missed.share);
                 let wide = missed.points.iter().filter(|x| x.abs() > 10.0);
                 assert!(wide.count() >= CHAINS);
                 let spike = Slab { share: 0.0, ..slab };
                 assert_eq!(found(&spike, &x, 0.0), None, "{dim}");
-                // One in a hundred chains is out there.
+                // One in a hundred chains is in the slab.
                 let of_all = |(k, x): (usize, &f64)| {
                     let out = (k * 7 + k / lanes) % lanes % 100 == 0;
                     x * if out { slab.width } else { 1.0 }

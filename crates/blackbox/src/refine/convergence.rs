@@ -1,7 +1,7 @@
 //! Tests whether chains from other optima reach the region of the refined draws.
 //!
 //! The bound of a simple family can have optima where the posterior has no mode. Hamiltonian transitions run from such
-//! a point to the draws, but not from a mode of the posterior.
+//! a point to the draws, but they do not leave a mode of the posterior.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -16,7 +16,7 @@ use crate::calls::Calls;
 use crate::family::{FamilyKind, Space};
 use crate::noise::NoiseSource;
 
-/// Chains from each point, and transitions of each.
+/// Number of chains from each point, and of transitions of each.
 const CHAINS: usize = 8;
 const TRANSITIONS: usize = 128;
 

@@ -16,7 +16,7 @@ use crate::reduce::mean_se;
 /// Change of an evidence in nats at which the iteration ends.
 const TOLERANCE: f64 = 1e-4;
 
-/// Most iterations.
+/// Largest number of iterations.
 const ITERATIONS: usize = 200;
 
 /// Change of the evidence in nats, relative to its guess, beyond which the mixture shares are recomputed. Within it,

@@ -17,13 +17,13 @@ use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Acceptance of the largest steps that their size is steered to.
+/// Target acceptance of the largest steps.
 pub(super) const ACCEPTANCE: f64 = 0.8;
 
 /// Largest step size, in standard deviations.
 pub(super) const LARGEST_STEP: f64 = 1.0;
 
-/// Step sizes tried, each a quarter of the one before.
+/// Number of step sizes, each a quarter of the one before.
 const LEVELS: u32 = 4;
 
 /// Ratio of the step sizes of consecutive levels.
@@ -32,7 +32,7 @@ const SHRINK: f64 = 4.0;
 /// Ratio of their numbers of steps.
 const GROWTH: usize = 2;
 
-/// Range of the energy along a trajectory, in nats, beyond which smaller steps are tried.
+/// Range of the energy along a trajectory, in nats, above which smaller steps are tried.
 const WANDER: f64 = 2.0;
 
 /// Steps of the longest trajectory.
@@ -64,7 +64,7 @@ pub(super) struct Stride<'s> {
 pub(super) struct Moved {
     /// Target mean acceptance probability of the largest steps, which determines their size.
     pub acceptance: f64,
-    /// Lanes that moved.
+    /// Number of lanes that moved.
     pub moved: usize,
     /// Lanes for which no step size was small enough, except those that left the support.
     pub stuck: usize,
@@ -82,13 +82,13 @@ pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
     (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
 
-/// A bundle of trajectories' ends.
+/// The ends of a set of trajectories.
 struct Arrival {
     particles: Particles,
     momentum: Vec<f64>,
     /// Energy at the end minus energy at the start.
     error: Vec<f64>,
-    /// Largest minus smallest energy along the trajectory; infinite if that was too large.
+    /// Largest minus smallest energy along the trajectory, or infinity if that was too large.
     wander: Vec<f64>,
     /// Whether it ended outside the support.
     outside: Vec<bool>,
@@ -97,7 +97,7 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// Parts side by side.
+    /// Concatenates the lanes of parts.
     fn join(parts: &[Self]) -> Self {
         Self {
             particles: Particles::join(parts.iter().map(|part| &part.particles)),
@@ -207,8 +207,8 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Steps of a level from `start` with the given momenta. The lanes are divided into as many parts as threads pay off;
-/// each lane is independent of the others.
+/// Steps of a level from `start` with the given momenta. Threads process parts of the lanes if it is worthwhile. Each
+/// lane is independent of the others.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Particles,
@@ -239,7 +239,7 @@ fn trajectory<D: LogDensity>(
         })
         .collect();
     let arrival = Arrival::join(&parts);
-    // As many as if all lanes had moved together, so that no limit hangs on the number of threads.
+    // The number for all lanes together, so that no limit depends on the number of threads.
     target.count(lanes * arrival.steps);
     arrival
 }
@@ -295,7 +295,7 @@ fn part<D: LogDensity>(
             high[l] = high[l].max(end[l]);
             let lost = !end[l].is_finite() || high[l] - low[l] > WANDER;
             if lost {
-                // Stands still for the rest, where it can be evaluated.
+                // It rests for the remaining steps, at a point where the density can be evaluated.
                 outside[l] = !values[l].is_finite();
                 (high[l], end[l], sizes[l]) = (f64::INFINITY, f64::INFINITY, 0.0);
                 particles.replace(start, &[(l, l)]);

@@ -1,13 +1,14 @@
 //! Leaps: independent proposals over all scales.
 //!
-//! Hamiltonian transitions follow the density. Between a spike and a slab a thousand times as wide, or from the middle
-//! of a Cauchy distribution to its tails, the density gives no direction, and particles that all start in one region
-//! agree without the other. At the posterior, some particles therefore also receive an independent proposal: in a
-//! uniform direction on the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed
-//! like the distances of the particles. Proposals alternate between all coordinates together and a single coordinate.
-//! The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior
-//! exactly. A part of the posterior with mass w that such a proposal hits with probability π is entered about once in
-//! `1/π` proposals and left as rarely as its mass requires, whatever the density between.
+//! Hamiltonian transitions follow the gradient of the density. Between a spike and a slab a thousand times as wide, or
+//! from the middle of a Cauchy distribution to its tails, the gradient gives no direction, and particles that all start
+//! in one region agree without visiting the other. At the posterior, some particles therefore also receive an
+//! independent proposal: in a uniform direction on the sphere, at a distance whose logarithm is uniform over twelve
+//! powers of ten, or distributed like the distances of the particles. Proposals alternate between all coordinates
+//! together and a single coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section
+//! 2.3.3) preserves the posterior exactly. Such a proposal hits a part of the posterior with mass w with a probability
+//! π. Particles then enter it about once in `1/π` proposals, and leave it as rarely as its mass requires, for any
+//! density in between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -16,20 +17,20 @@ use super::map::Map;
 use super::target::{Particles, Target};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Ratio of particles to offers of a leap per transition. A transition costs a few steps of all particles, so this is a
-/// small part, and the shortest stationary phase still makes more than a thousand offers.
+/// Ratio of particles to proposed leaps per transition. A transition costs a few steps of all particles, so leaps are a
+/// small part of it, and the shortest stationary phase still proposes more than a thousand.
 const EVERY: usize = 4;
 
 /// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth
-/// to a hundred million, far enough from a spike of a millionth to all of a unit normal, and near enough from a normal
-/// to any spike that a Gaussian would not fit first. Each power of ten has a twelfth of half of the proposals.
+/// to a hundred million. This reaches from a spike of a millionth to all of a unit normal, and from a normal to any
+/// spike that a Gaussian would not fit first. Each power of ten has a twelfth of half of the proposals.
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
-/// The same if evaluations far out may take a thousand times as long, as with a solver: no further than the particles'
-/// own range, six standard deviations for the furthest of a few hundred draws of the t distribution.
+/// The same if evaluations far out may take a thousand times as long, as with a solver. The limit is the particles' own
+/// range: six standard deviations for the furthest of a few hundred draws of the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
-/// Steps of the distribution of distances that particles have shown.
+/// Number of intervals in the distribution of the particles' distances.
 const STEPS: usize = 16;
 
 /// Smallest width of an interval, so that it has a density.
@@ -112,7 +113,7 @@ pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) 
     distances.log_density(log_distance) - sphere - d * log_distance
 }
 
-/// Offers some of the particles a leap, by the distances that others have shown; numbers are keyed by `iteration`.
+/// Proposes leaps to some of the particles, by the distances of the others. Numbers are keyed by `iteration`.
 pub(super) fn leap<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -137,7 +138,7 @@ pub(super) fn leap<D: LogDensity>(
         source.fill(NoisePurpose::Leap, iteration, 0, dim, count, &mut direction);
     }
     let lengths = Map::squares(&direction, count);
-    // Log densities of the way there minus that of the way back.
+    // The log density of the proposal minus that of the reverse proposal.
     let mut lead = vec![0.0; count];
     let mut chances = vec![0.0; count];
     for l in 0..count {
@@ -258,8 +259,8 @@ pub(super) mod tests {
         }
     }
 
-    /// From the spike alone, leaps find the slab and leave it at equal rates, for three seeds of four thousand offers
-    /// each.
+    /// From the spike alone, leaps find the slab and leave it at equal rates, for three seeds of four thousand
+    /// proposals each.
     #[test]
     fn leaps_keep_the_posterior_and_find_all_of_it() {
         for (dim, all) in [(1, true), (3, true), (3, false)] {

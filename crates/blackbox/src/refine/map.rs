@@ -21,7 +21,7 @@ use crate::reduce::affine_row;
 /// Largest dimension at which coordinates of an affine family are transformed.
 const MOST_TRANSFORMED: usize = 400;
 
-/// `z = m + A W x`: the family's own map after a whitening that particles have shown.
+/// `z = m + A W x`: the family's own map after a whitening estimated from particles.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     mean: Vec<f64>,
@@ -57,7 +57,7 @@ pub(super) struct Placed {
     pub z: Vec<f64>,
     /// The positions after the roots, if there are any, and the tail transforms.
     inner: Vec<f64>,
-    /// The way through the tail transforms.
+    /// Intermediate results of the tail transforms.
     way: Way,
     /// Intermediate results of a map that is not affine.
     passes: Passes,
@@ -99,7 +99,7 @@ impl Map {
             FamilyKind::Mixture { .. } | FamilyKind::Flow { .. } => {
                 let close = approximation.family().gaussian(omega);
                 let (mean, lower) = close.unwrap_or_else(|| {
-                    // A covariance that is singular to rounding leaves the spreads.
+                    // If the covariance is numerically singular, only the standard deviations are used.
                     let mut lower = vec![0.0; dim * dim];
                     for (i, sd) in approximation.sd().into_iter().enumerate() {
                         lower[i * dim + i] = sd;
@@ -137,7 +137,7 @@ impl Map {
         }
     }
 
-    /// This map composed with a map learned from particles; two triangular matrices become one.
+    /// This map composed with a map learned from particles. Two triangular matrices become one.
     pub(super) fn after(&self, shown: &Shown) -> Self {
         let mut map = match &shown.root {
             Some(root) => self.after_root(root),
@@ -167,7 +167,7 @@ impl Map {
         }
     }
 
-    /// Number of lanes processed together: with fewer, vectors of lanes stay empty.
+    /// Number of lanes processed together. With fewer, vectors of lanes are not full.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,
@@ -175,14 +175,14 @@ impl Map {
         }
     }
 
-    /// The global parameters, which come first among the coordinates of the map; none for an affine map.
+    /// The global parameters, which come first among the coordinates of the map. An affine map has none.
     pub(super) fn globals(&self) -> &[usize] {
         self.structured
             .as_ref()
             .map_or(&[], |structured| structured.family.globals())
     }
 
-    /// Whether it is of a family that follows the density's structure, and costs far less than a square of the dimension.
+    /// Whether its family follows the density's structure, and costs far less than a square of the dimension.
     pub(super) fn is_structured(&self) -> bool {
         let precision = |root: &Root| matches!(root, Root::Precision(_));
         self.structured.is_some() || self.roots.iter().any(precision)
@@ -259,7 +259,7 @@ impl Map {
         y
     }
 
-    /// The tail transforms of sets of particles that the affine part of the way and tail transforms have led to;
+    /// The tail transforms, estimated from sets of particles after the affine part and the tail transforms of this map.
     /// `effective` is the equivalent number of independent draws. Without it, no global parameter depends on another.
     pub(super) fn transport_of(
         &self,
@@ -310,7 +310,7 @@ impl Map {
         family.passes(omega, noise, &mut z, &mut placed.passes);
     }
 
-    /// `out = ∂/∂x` of log density and log Jacobian where `x` was placed, from the gradient of the former at the draws.
+    /// `out = ∂/∂x` of log density and log Jacobian at `x`, from the gradient of the former at the draws.
     pub(super) fn pull(
         &self,
         x: &[f64],
@@ -444,7 +444,8 @@ mod tests {
             pattern: Some(Arc::new(Pattern::new(lists))),
         };
         let tail = [0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4];
-        // The first global parameter hangs on the second, with weights of 1, of it and of its square, and a local parameter on both.
+        // The first global parameter depends on the second, with weights of 1 on it and its square, and a local
+        // parameter depends on both.
         let of_first = |a, b, c| [a, 0.0, b, 0.0, 0.0, c];
         let triangle = [
             &[3.0, 2.0, 1.0, 0.0, 4.0, 0.3, -0.2, 1.2, 0.8][..],

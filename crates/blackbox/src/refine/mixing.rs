@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::Policy;
 use crate::reduce::{mean_se, sum};
 
-/// How chains are arranged.
+/// The arrangement of chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ensemble {
     /// Number of populations.
@@ -45,8 +45,8 @@ impl Ensemble {
         self.worst(draws, 1.0)
     }
 
-    /// The diagnostics for the worst of many quantities, whose population means differ by chance alone: `chance` times
-    /// as much in the square.
+    /// The diagnostics for the worst of many quantities, whose population means differ by chance: `chance` times as
+    /// much in the square.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -141,7 +141,7 @@ impl Ensemble {
     }
 }
 
-/// The worse of two numbers; NaN is the worst.
+/// The worse of two numbers, where NaN is the worst.
 fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
@@ -172,7 +172,7 @@ const FEW: usize = 11;
 
 /// Ratio of the largest variance of population means among the given number of mixed quantities to that among [`FEW`]:
 /// the medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and
-/// 2.4 for ten thousand, the worst of which would otherwise require that many times more draws of all.
+/// 2.4 for ten thousand. Without the correction, the worst quantity would require that many times more draws.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// The worst of many quantities that have mixed is no worse than the worst of a few, in the mean of 24 tries each.
+    /// The worst of many quantities that have mixed is no worse than the worst of a few, in the mean of 24 trials each.
     #[test]
     fn the_worst_of_many_is_compared_with_chance() {
         let worst = |quantities: usize, try_: u64| {
@@ -276,7 +276,7 @@ mod tests {
         assert!((many / few - 1.0).abs() < 0.25, "{many}, {few}");
         assert_eq!(chance(8, 5), 1.0);
         assert!((chance(8, 201) - 1.5).abs() < 0.1 && (chance(8, 20_001) - 2.4).abs() < 0.1);
-        // Memory of the start stays visible among many.
+        // Dependence on the start remains visible among many.
         let mut draws = normals(40, 3);
         let shifts = normals(1, 4);
         for (i, x) in draws.iter_mut().enumerate() {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn memory_of_the_start_is_seen() {
-        // Every population is half a standard deviation elsewhere.
+        // Each population mean is shifted by half a standard deviation.
         let mut draws = normals(40, 3);
         let shifts = normals(1, 4);
         for (i, x) in draws.iter_mut().enumerate() {
@@ -310,7 +310,7 @@ mod tests {
         }
         let mixing = ENSEMBLE.judge(&draws);
         assert!(mixing.rhat > 1.05 && mixing.ess < 200.0, "{mixing:?}");
-        // Chains that never move, from different points: no number of draws helps.
+        // Chains that never move, from different points: more draws do not help.
         let still: Vec<f64> = normals(1, 5).repeat(100);
         assert!(ENSEMBLE.judge(&still).ess < 200.0);
     }

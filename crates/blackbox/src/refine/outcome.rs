@@ -61,8 +61,8 @@ pub struct Refined {
     pub draws: Draws,
     /// Their log density.
     pub log_p: Vec<f64>,
-    /// The log evidence of the reached region in nats. With improper priors or dropped constants it holds up to a
-    /// constant.
+    /// The log evidence of the reached region in nats. With improper priors or dropped constants it is known only up to
+    /// a constant.
     pub log_evidence: Estimate,
     /// The worst diagnostics of the last stationary phase.
     pub mixing: Mixing,
@@ -91,7 +91,7 @@ impl RefinedDraws {
     /// Reads the output of [`Refined::encode`], and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, have another format version or are not refined draws.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let draws = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
@@ -105,7 +105,7 @@ impl RefinedDraws {
         if count == 0 || !z.len().is_multiple_of(count) {
             let found = z.len();
             return Err(ArchiveError(format!(
-                "{found} coordinates are not those of {count} draws"
+                "{found} coordinates do not match {count} draws"
             )));
         }
         let draws = Draws {

@@ -212,7 +212,7 @@ impl LowRankRoot {
         [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
     }
 
-    /// The inverse of [`Self::to_numbers`]; `None` if their number is wrong.
+    /// The inverse of [`Self::to_numbers`]. `None` if the number of values is wrong.
     pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
         let (rank, rest) = numbers.split_first()?;
         let rank = *rank as usize;
@@ -254,7 +254,7 @@ impl LowRankRoot {
             }
         }
         let (mut values, vectors) = eigen_symmetric(&gram, rank);
-        // A rounding error below zero is none.
+        // A rounding error below zero is set to zero.
         values.iter_mut().for_each(|value| *value = value.max(0.0));
         (values, vectors)
     }
@@ -296,7 +296,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);
     for first in (0..lanes).step_by(PANEL) {
         let given = PANEL.min(lanes - first);
-        // Lanes of a vector that nobody has asked for cost less than those that are left of one.
+        // Additional lanes of a full vector cost less than the remainder of a vector.
         let width = given.next_multiple_of(LANES);
         let panel = &mut panel[..dim * width];
         for (to, x) in panel.chunks_mut(width).zip(x.chunks(lanes)) {

@@ -31,8 +31,8 @@ pub struct RefineSettings {
 
 impl Default for RefineSettings {
     /// Eight populations of 32 chains: 256 lanes fill a call to the density, and a nested R̂ of 1.01 is then as strict
-    /// as 400 effective draws by the spread of the population means; with 16 populations it asks for 800, half as
-    /// many transitions again on funnels.
+    /// as 400 effective draws by the spread of the population means. With 16 populations it would require 800, which
+    /// takes half as many transitions again on funnels.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -53,7 +53,8 @@ impl RefineSettings {
         }
     }
 
-    /// Whether these are the defaults, which are not written, so that runs stored without refinement stay the same.
+    /// Whether these are the defaults, which are not written, so that the files of runs without refinement do not
+    /// change.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -69,7 +70,8 @@ impl RefineSettings {
         } = self.ensemble;
         if populations < 2 || chains < 2 {
             return Err(format!(
-                "a refinement needs two populations of two chains or more, not {populations} of {chains}"
+                "a refinement needs at least two populations of at least two chains, not {populations} of \
+                 {chains}"
             ));
         }
         Ok(())

@@ -87,14 +87,14 @@ pub struct RefineState {
     pub(super) beta: f64,
     /// `log p − log t` at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
-    /// Transitions at this temperature or in this phase of the stationary phase.
+    /// Transitions at this temperature or in the current stationary phase.
     pub(super) moves: usize,
     pub(super) recording: Recording,
     /// Transitions between recorded draws.
     pub(super) every: usize,
     /// Number of times in the recording from the previous stationary phase.
     pub(super) kept: usize,
-    /// Distances that leaps of the stationary phase are by.
+    /// Distances of leaps in the stationary phase.
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,
     pub(super) stationary_phases: Vec<StationaryPhase>,
@@ -103,7 +103,7 @@ pub struct RefineState {
     pub(super) calls: Calls,
     /// Optima from which chains have reached the draws.
     pub(super) converged_from: Vec<Vec<f64>>,
-    /// Whether it was looked for separated tail modes.
+    /// Whether the search for separated tail modes has run.
     pub(super) tails_probed: bool,
     /// The reason why it cannot continue.
     pub(super) failure: Option<String>,

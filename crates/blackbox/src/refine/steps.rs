@@ -14,7 +14,7 @@ use jensen_math::simd::Simd;
 use super::target::Particles;
 
 /// Variance of the gradient minus that of a standard normal up to which a coordinate follows circles. For the logarithm
-/// of a scale it is a half or more; for Poisson counts or regressions, a few hundredths.
+/// of a scale it is at least a half. For Poisson counts or regressions it is a few hundredths.
 const NEARLY_NORMAL: f64 = 0.1;
 
 /// The coordinates of a set of particles that are nearly normal, judged by their gradients.

@@ -21,7 +21,7 @@ use super::target::{Particles, Target};
 use crate::calls::Calls;
 use crate::noise::NoiseSource;
 
-/// Directions at most.
+/// Largest number of directions.
 const MOST: usize = 8;
 
 /// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode; a normal has 1.5.
@@ -33,7 +33,7 @@ const QUARTILES: f64 = 1.349;
 /// Number of chains per direction.
 pub(super) const CHAINS: usize = 16;
 
-/// Transitions out, and largest number of transitions back.
+/// Number of transitions out, and largest number of transitions back.
 const OUT: u64 = 16;
 const BACK: u64 = 24;
 
@@ -45,7 +45,7 @@ const SLOPE: f64 = 3.0;
 const FAR: f64 = 8.0;
 const RETURNED: f64 = 2.0;
 
-/// Their numbers are keyed by iterations after this one, which no refinement reaches.
+/// Random numbers are keyed by iterations after this one, which no refinement reaches.
 const KEYED: u64 = 1 << 40;
 
 /// A density times the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.
@@ -106,7 +106,8 @@ impl<D: LogDensity> LogDensity for Tilted<'_, D> {
     }
 }
 
-/// A coordinate of the density, its median, and by its quartiles the standard deviation, with the sign of the way out.
+/// A coordinate of the density, its median, and its standard deviation from the quartiles, with the sign of the outward
+/// direction.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     coordinate: usize,
@@ -143,15 +144,15 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
         along.iter().map(|u| u.max(0.0).powi(4)).sum::<f64>() / lanes as f64
     };
     let mut tails: Vec<(f64, Direction)> = both.map(|d| (tail(&d), d)).collect();
-    // Quartiles that are one number give no unit.
+    // Equal quartiles give no unit.
     tails.retain(|(tail, _)| *tail > SHORT && tail.is_finite());
     tails.sort_by(|a, b| b.0.total_cmp(&a.0));
     tails.truncate(MOST);
     tails.into_iter().map(|(_, direction)| direction).collect()
 }
 
-/// Chains that have stayed out after they were led from `particles`, of coordinates with these scales: [`CHAINS`]
-/// positions for each direction in which at least half of the chains have stayed, and the cost of the probes.
+/// Chains that remained in a tail after they were moved there from `particles`, in coordinates with these scales:
+/// [`CHAINS`] positions for each direction in which at least half of the chains remained, and the cost of the probes.
 pub(super) fn tail_modes<D: LogDensity>(
     (density, map): (&D, &Map),
     particles: &Particles,
@@ -267,7 +268,7 @@ mod tests {
         })
     }
 
-    /// The logarithm of an exponential variable: to the left it falls as slowly as itself.
+    /// The logarithm of an exponential variable: to the left its log density falls only linearly.
     fn gumbel(u: f64) -> (f64, f64) {
         (u - u.exp(), 1.0 - u.exp())
     }

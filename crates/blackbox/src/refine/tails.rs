@@ -12,11 +12,11 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line: a skewness of 0.4 has
-/// it, and the noise of two hundred independent normals does not.
+/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line. A skewness of 0.4 has
+/// this share, and the noise of two hundred independent normals does not.
 const WORTH: f64 = 0.01;
 
-/// Least slope in the middle, in standard deviations.
+/// Smallest slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
 /// Number of rows whose derivatives are multiplied before taking a logarithm.
@@ -25,7 +25,7 @@ const TOGETHER: usize = 8;
 /// Numbers of a tail transform.
 const NUMBERS: usize = 6;
 
-/// Newton steps of the way back at most; between two bounds they cannot fail.
+/// Largest number of Newton steps of the inverse. Between two bounds they cannot fail.
 const STEPS: usize = 60;
 
 /// `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
@@ -128,7 +128,7 @@ impl Tail {
 
     /// The u of `f(u) = v`.
     fn unit_origin(self, v: f64) -> f64 {
-        // On either side of the middle f is further from it than its straight part.
+        // On either side of the middle, f is further from the middle than its linear part.
         let straight = (v - self.shift) / self.slope;
         let (mut low, mut high) = (straight.min(0.0), straight.max(0.0));
         let mut u = straight;
@@ -154,12 +154,12 @@ impl Tail {
         u
     }
 
-    /// The tail transform that brings normal quantiles nearest to those of draws in the least-squares sense. `None` if
-    /// a straight line is nearly as near.
+    /// The tail transform that maps normal quantiles closest to the quantiles of draws in the least-squares sense.
+    /// `None` if a straight line is nearly as close.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
-        // In units of their own, whatever the coordinate's are.
+        // In standardised units, for any units of the coordinate.
         let reach = other - quarter;
         if !(reach > 0.0 && reach.is_finite()) {
             return None;
@@ -205,7 +205,7 @@ impl Tail {
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// The tail transforms of as many rows as there are centres, each around its own, from the draws of each.
+    /// The tail transforms of one row per centre, each around its own centre, from the draws of the row.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);
@@ -213,7 +213,7 @@ impl Tails {
         Self(tails.into_iter().flatten().collect())
     }
 
-    /// These of rows, in their order.
+    /// The tail transforms of these rows, in order.
     pub(super) fn from_each(each: Vec<(usize, Tail)>) -> Self {
         Self(each)
     }
@@ -247,7 +247,7 @@ impl Tails {
         (tails.iter().all(|(row, _)| *row < rows)).then_some(Self(tails))
     }
 
-    /// Tail transforms rows, and makes `slopes` the derivatives.
+    /// Applies the tail transforms to rows, and writes the derivatives to `slopes`.
     pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, slopes: &mut Slopes) {
         let count = self.0.len() * lanes;
         slopes.first.resize(count, 0.0);
@@ -292,7 +292,7 @@ impl Slopes {
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         let lanes = out.len();
         let mut product = vec![1.0; lanes];
-        // So few that no product of them is out of range.
+        // Few enough that no product of them is out of range.
         for rows in self.first.chunks(TOGETHER * lanes) {
             product.fill(1.0);
             for row in rows.chunks(lanes) {
@@ -388,7 +388,7 @@ mod tests {
         for (v, normal) in logs.iter().zip(&normals) {
             let u = tail.origin(*v);
             assert!(u.abs() < 3.6, "{v}: {u}");
-            // Its upper tail is shorter than a normal's, of which tail transforms know nothing.
+            // Its upper tail is shorter than a normal's, which tail transforms cannot represent.
             let near = u > normal - 0.25 || *normal > 2.0;
             assert!(near && u < normal + 0.25, "{v}: {u}, not {normal}");
         }

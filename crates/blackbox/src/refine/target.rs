@@ -1,9 +1,9 @@
 //! The path from a widened approximation to the posterior, in the coordinates of a map.
 //!
-//! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the
-//! approximation is standard normal: its tails cover posteriors with heavier tails than q, and for a normal
-//! posterior it costs only `O(log d)` nats, while wider standard deviations cost `O(d)`. At inverse temperature β
-//! the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
+//! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the approximation is
+//! standard normal. Its tails cover posteriors with heavier tails than q, and for a normal posterior it costs only
+//! `O(log d)` nats, while wider standard deviations cost `O(d)`. At inverse temperature β the target is
+//! `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;
@@ -61,7 +61,7 @@ impl Particles {
 }
 
 impl Particles {
-    /// Sets of particles side by side.
+    /// Concatenates sets of particles.
     pub(super) fn join<'c>(parts: impl Iterator<Item = &'c Self> + Clone) -> Self {
         let rows = |of: fn(&Self) -> &[f64]| beside(parts.clone().map(|c| (of(c), c.lanes())));
         Self {
@@ -74,7 +74,7 @@ impl Particles {
     }
 }
 
-/// Matrices with the same number of rows, each with its own number of lanes, side by side.
+/// Concatenates matrices with the same number of rows, each with its own number of lanes.
 pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
     let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
     let mut out = Vec::new();

@@ -10,7 +10,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// Effective share of the particles after one change of temperature.
 const SHARE: f64 = 0.6;
 
-/// Bisections by which the next temperature is found.
+/// Number of bisections for the next temperature.
 const BISECTIONS: usize = 50;
 
 /// `log p − log t` of particles: the change of their log weight per unit of inverse temperature.
@@ -48,7 +48,7 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
 }
 
 /// The particles after a change of temperature: for each lane the lane that it continues (systematic resampling within
-/// populations). `None` if a population has no particle of positive weight left.
+/// populations). `None` if no particle of a population has positive weight.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],

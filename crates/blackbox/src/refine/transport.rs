@@ -7,7 +7,7 @@ use super::tails::{Slopes, Tail, Tails};
 use super::triangle::{Passage, Triangle};
 use crate::reduce::{dot, mean_se, sum};
 
-/// Draws that are looked at.
+/// Largest number of draws for the estimates.
 const LOOKED_AT: usize = 4096;
 
 /// Fourth moment, at unit variance, beyond which a local parameter's tails are long (a normal has 3), and largest
@@ -22,7 +22,7 @@ pub(super) struct TransportMap {
     triangle: Option<Triangle>,
 }
 
-/// Derivatives of tail transforms, in memory that lasts from one use to the next.
+/// Derivatives of tail transforms, in reusable memory.
 #[derive(Default)]
 pub(super) struct Way {
     slopes: Slopes,
@@ -65,7 +65,7 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// The tail transforms of the first rows of sets of particles, as many as there are centres, each around its own.
+    /// The tail transforms of the first rows of sets of particles, one per centre, each around its own centre.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -118,7 +118,7 @@ impl TransportMap {
         self.tails.is_empty() && self.triangle.is_none()
     }
 
-    /// Tail transforms rows, and makes `way` the way there.
+    /// Applies the tail transforms to rows, and stores the intermediate results in `way`.
     pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, way: &mut Way) {
         match &self.triangle {
             Some(triangle) => triangle.look(rows, lanes, &mut way.passage),

@@ -187,7 +187,7 @@ impl Triangle {
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// Looks at points of global parameters, the first rows.
+    /// Evaluates the features at points of global parameters, the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
         let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
@@ -296,7 +296,7 @@ impl Triangle {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        // Before anything of a size that only a damaged file asks for is made.
+        // Before any allocation, because a damaged file could request any size.
         let weights = own.checked_mul(Features::new(globals.min(MOST_GLOBALS)).count())?;
         if globals > MOST_GLOBALS || rest.len() != 2 * (globals + weights) {
             return None;
@@ -383,7 +383,7 @@ impl Link {
                 .for_each(|(w, s)| *w += scale * s);
         }
         let (middle, varied) = variance(&of(&spread));
-        // Of squares of a normal 2, of long tails more.
+        // For squares of a normal it is 2, and for long tails it is larger.
         let (_, noise) = variance(&scores(&spread));
         let kept = shrunk(varied, 0.25 * chance * noise);
         if keep == 0.0 && kept == 0.0 {
@@ -404,7 +404,7 @@ impl Link {
     }
 }
 
-/// The shrinkage of the explained part, given the part that chance explains; zero if it is not worth keeping.
+/// The shrinkage of the explained part, given the part due to chance, or zero if it is negligible.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

@@ -103,7 +103,7 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     let effective = effective(lanes, times).min(LOOKED_AT);
     let gamma = dim as f64 / effective as f64;
     let edge = (1.0 + gamma.sqrt()).powi(2);
-    // Particles of one time are copies of each other, some of which have not gone far.
+    // Particles at one time are copies of each other, and some of them have not moved far.
     let found = match times {
         1 => Vec::new(),
         _ => directions(&rows, count),
@@ -131,9 +131,9 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     })
 }
 
-/// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows with mean zero, by subspace iteration;
-/// many particles are thinned. Of outlying particles only the direction counts, because otherwise each would be the
-/// widest direction on its own.
+/// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows with mean zero, by subspace iteration.
+/// Large numbers of particles are thinned. Outlying particles contribute only their direction, because otherwise each
+/// would be the widest direction on its own.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
@@ -149,7 +149,7 @@ fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
         row.iter_mut().zip(&nearer).for_each(|(x, n)| *x *= n);
     }
     let rank = DIRECTIONS.min(dim);
-    // As many particles, spread over all of them, are as good a beginning as any.
+    // Particles spread over the whole set are as good a start as any.
     let mut basis: Vec<Vec<f64>> = (0..rank)
         .map(|k| {
             looked
@@ -203,7 +203,7 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// The rows of all sets of particles side by side, each less its mean.
+/// The rows of all sets of particles in sequence, each minus its mean.
 fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     let dim = x.len() / (lanes * times);
     let mut rows = Vec::with_capacity(x.len());

@@ -2,10 +2,10 @@
 
 use jensen_density::Pattern;
 
-/// Shares of the largest number of neighbours at which coordinates are tried as global parameters.
+/// Shares of the largest number of neighbours above which coordinates are tried as global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Coordinates in colours. A global parameter has a colour of its own. Others share a colour if no third local
+/// A colouring of coordinates. A global parameter has a colour of its own. Others share a colour if no third local
 /// coordinate is a neighbour of both, so each element is alone in the product's row of one of its two coordinates (the
 /// direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Colouring {
             .expect("shares are tried")
     }
 
-    /// A colour of its own for every coordinate.
+    /// A separate colour for every coordinate.
     pub(crate) fn full(dim: usize) -> Self {
         Self {
             colours: (0..dim as u32).collect(),

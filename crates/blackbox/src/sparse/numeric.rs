@@ -112,7 +112,7 @@ impl Symbolic {
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];
-        // Where a row stands in the present column.
+        // The position of each row in the current column.
         let mut at = vec![NONE; self.dim()];
         for j in (0..self.dim()).rev() {
             let start = self.starts[j];
@@ -123,7 +123,7 @@ impl Symbolic {
             let weights = &factor[start + 1..self.starts[j + 1]];
             let mut sums = vec![0.0; below.len()];
             for (index, &k) in below.iter().enumerate() {
-                // Column k has the elements of rows from k down; the same elements count for the row above.
+                // Column k has the elements of rows from k down, and the same elements serve for the row above.
                 let own = self.starts[k as usize];
                 for (p, &row) in (own..).zip(self.column(k as usize)) {
                     let other = at[row as usize];

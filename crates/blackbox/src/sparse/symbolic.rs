@@ -24,7 +24,7 @@ impl Symbolic {
         for (j, &coordinate) in order.iter().enumerate() {
             position[coordinate as usize] = j as u32;
         }
-        // What a column gets of those before it whose first row below it is.
+        // The rows that a column inherits from earlier columns whose first row below the diagonal it is.
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); dim];
         let mut met = vec![u32::MAX; dim];
         let (mut starts, mut rows) = (vec![0], Vec::new());
@@ -119,7 +119,7 @@ impl Symbolic {
             let neighbours = pattern.map(|pattern| pattern.neighbours(c));
             for (p, i) in self.below(j) {
                 let other = self.coordinate(i);
-                // The factor fills in where the matrix has no element.
+                // The factor has fill-in where the matrix has no element.
                 if neighbours.is_none_or(|list| list.binary_search(&(other as u32)).is_ok()) {
                     out[p] = colouring.element(products, c, other);
                 }

@@ -3,10 +3,11 @@
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
 
-/// Standard deviations, and relative difference of these, within which a start is at an optimum that was found before.
+/// Distance in standard deviations, and relative difference of standard deviations, within which a start is at a known
+/// optimum.
 const AT: f64 = 0.3;
 
-/// One start's end.
+/// The result of one start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartOutcome {
     /// Mean-field parameters.
@@ -15,7 +16,7 @@ pub struct StartOutcome {
     pub elbo: f64,
     /// Whether it reached an optimum of the shared draws.
     pub settled: bool,
-    /// Whether it began far from the origin. An optimum from such a start counts as a mode, but a failure gives no
+    /// Whether it began far from the origin. An optimum from such a start is treated as a mode, but a failure gives no
     /// information about the posterior.
     pub wide: bool,
 }
@@ -26,7 +27,7 @@ impl StartOutcome {
         self.omega.split_at(self.omega.len() / 2)
     }
 
-    /// This optimum as another one than the best.
+    /// This optimum as a different one than the best.
     pub(crate) fn beside(&self, best: &Self) -> OtherMode {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let (coordinate, _) = self
@@ -43,8 +44,8 @@ impl StartOutcome {
         }
     }
 
-    /// How far it is from the best one in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two normals,
-    /// `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
+    /// Its distance from the best one in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two
+    /// normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
     fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         (0..mean.len()).map(move |k| {
@@ -65,7 +66,7 @@ impl StartOutcome {
         added.fold(0.0, f64::max)
     }
 
-    /// Whether it ended where this mode was found.
+    /// Whether it ended at this mode.
     pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
         self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
     }
@@ -91,11 +92,11 @@ pub struct OtherMode {
     pub below: f64,
     /// The coordinate in which the two overlap least.
     pub coordinate: usize,
-    /// Mean of the best optimum there.
+    /// Mean of the best optimum in that coordinate.
     pub from: f64,
-    /// Its standard deviation there.
+    /// Its standard deviation in that coordinate.
     pub sd: f64,
-    /// That of the best optimum.
+    /// The standard deviation of the best optimum.
     pub from_sd: f64,
 }
 
@@ -110,7 +111,7 @@ impl OtherMode {
         self.gap() / self.sd.max(self.from_sd)
     }
 
-    /// Whether it differs from the best one by its width rather than its location: one lies within the other.
+    /// Whether it differs from the best one by its width rather than its location, so that one is within the other.
     pub fn is_within(&self) -> bool {
         self.distance() < 1.0
     }
@@ -144,11 +145,12 @@ const LIGHTEST: f64 = 7.0;
 /// half as much.
 const TELLING: f64 = 0.1;
 
-/// Minus the logarithm of the overlap at which two optima count as separate modes: that of equal normals four standard
-/// deviations apart, with a quarter of their density halfway, or of one normal within another that is 110 times as wide.
+/// Minus the logarithm of the overlap at which two optima are separate modes: that of equal normals four standard
+/// deviations apart, with a quarter of their density halfway, or of one normal within another that is 110 times as
+/// wide.
 const APART: f64 = 2.0;
 
-/// The other optima among converged starts that are [`APART`] from the best one, in location or width, and carry at least
+/// The other optima among converged starts that are [`APART`] from the best one in location or width, and have at least
 /// about 1 % of the best one's mass, or 1 ‰ if they are so far out that a standard deviation would be wrong without
 /// them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
@@ -167,7 +169,7 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
         }
         if outcome.apart(&outcomes[best]).sum::<f64>() > APART && !known {
             let mode = outcome.beside(&outcomes[best]);
-            // A spike within the best optimum changes a variance by its share of the mass at most.
+            // A spike within the best optimum changes a variance at most by its share of the mass.
             let is_spike = mode.is_within() && mode.sd < mode.from_sd;
             if !(is_spike && (-below).exp() < TELLING) {
                 found.push(mode);
@@ -188,7 +190,7 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
 /// Nats within which two starts may have found the same optimum.
 const SAME: f64 = 0.5;
 
-/// The number of starts at the best one's optimum, itself included.
+/// The number of starts at the best optimum, including the best start.
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     let dim = outcomes[best].omega.len() / 2;
     let (mean, log_sd) = outcomes[best].omega.split_at(dim);
@@ -206,8 +208,8 @@ pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// The number of starts that reached the best bound, wherever: at the best optimum, at one of its other labellings, or at
-/// another mode of the same mass, which is another matter.
+/// The number of starts that reached the best bound at any point: at the best optimum, at one of its relabellings, or
+/// at another mode of the same mass, which is reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
@@ -229,7 +231,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     poorer
 }
 
-/// Index of the best start; ties go to the first.
+/// Index of the best start. If several tie, the first.
 pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     let mut best = 0;
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -325,8 +327,8 @@ mod tests {
         assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
     }
 
-    /// An optimum with half a percent of the mass adds its squared distance to the variance: at five standard
-    /// deviations an eighth, at four a twelfth.
+    /// An optimum with half a percent of the mass adds its share times its squared distance to the variance: at five
+    /// standard deviations an eighth, at four a twelfth.
     #[test]
     fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
         let sd = outcome(0.0, 0.0).omega[1].exp();
@@ -342,7 +344,7 @@ mod tests {
         assert_eq!(modes(1e4, 7.1), 0);
     }
 
-    /// A spike and a slab around it are two modes: parts and draws are of that whose width they have.
+    /// A spike and a slab around it are two modes: parts and draws belong to the mode with their width.
     #[test]
     fn a_slab_around_a_spike_is_a_mode() {
         let of_width = |sd: f64, elbo: f64| StartOutcome {

@@ -25,10 +25,10 @@ const RADIUS: f64 = 2.0;
 /// is that far away in some coordinate, one of the two points is on its side.
 pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 
-/// Largest dimension in which they are made: each costs as much as another start.
+/// Largest dimension for these starts, each of which costs as much as another start.
 pub(super) const WIDE_DIMENSION: usize = 64;
 
-/// Tries for each of them: where scales are logarithms most fail.
+/// Number of attempts for each of them. If scales are logarithms, most fail.
 const WIDE_ATTEMPTS: u64 = 3;
 
 /// Index of the first of them.
@@ -37,9 +37,9 @@ pub(super) const FIRST_WIDE: u64 = 1 << 32;
 /// Tries for a random point with finite density and gradient, as in Stan.
 const ATTEMPTS: u64 = 100;
 
-/// Number of further starts if none was good, with one number for all elements of an array. If each of many groups must
-/// be in range, as for parts of a probability that may not exceed one, chance has to find a few numbers instead of one
-/// per group.
+/// Number of further starts if none was good, with the same number for all elements of an array. If each of many groups
+/// must be in range, as for parts of a probability whose sum may not exceed one, a random start then has to find a few
+/// numbers instead of one per group.
 const ATTEMPTS_BY_VARIABLE: u64 = 100;
 
 /// The points at which starts begin.
@@ -106,8 +106,8 @@ impl Points {
     }
 }
 
-/// Dimension beyond which the diagonal of the Hessian at a start is estimated instead of computed, which takes a
-/// product per coordinate.
+/// Dimension above which the diagonal of the Hessian at a start is estimated instead of computed, because an exact
+/// diagonal needs one product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
 /// The finaliser of SplitMix64: bits without pattern from a counter.
@@ -144,7 +144,7 @@ pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
             .then(|| -0.5 * curvature.max(1.0).ln())
     };
     if dim > PROBED {
-        // Products with random signs, whose own coordinates are the diagonal up to noise of mean zero.
+        // Products with random signs. Their own coordinates are the diagonal plus noise of mean zero.
         let (mut z, mut signs) = (vec![0.0; dim * BLOCK], vec![0.0; dim * BLOCK]);
         for (row, x) in z.chunks_mut(BLOCK).zip(point) {
             row.fill(*x);

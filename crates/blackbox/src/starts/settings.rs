@@ -1,4 +1,4 @@
-//! How many starts there are, and where they begin.
+//! The number of starts and their starting points.
 
 use serde::{Deserialize, Serialize};
 

@@ -136,7 +136,7 @@ fn starts_at_a_known_optimum_end_there_after_few_draws() {
         assert!(outcome.settled && (outcome.elbo - first.elbo).abs() < 1e-3);
     }
     let (few, all) = (SCOUTING as u64, starts.settings.draws as u64);
-    // Three steps on few draws, one on all of them.
+    // Three steps on few draws, then one on all of them.
     assert_eq!(state.calls.gradients, 13 * (4 * few + 2 * all));
 }
 

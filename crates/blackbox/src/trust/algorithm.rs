@@ -36,11 +36,11 @@ const FAIR: f64 = 0.6;
 /// Largest multiple of the default draws of a Hessian.
 const BOOST: usize = 32;
 
-/// Predicted gain in nats above which a model need only point the way: its Hessian is drawn from few draws.
+/// Predicted gain in nats above which a model only needs a direction, so that its Hessian uses few draws.
 const FAR: f64 = 10.0;
 
 /// Largest number of draws of a gradient or an assessment there. In the tails of a density Inequality 11 may require
-/// any number of them, while a wrong step costs little.
+/// any number of them, although a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
 /// Smallest share of a noisy gradient's prediction that a step must achieve.
@@ -67,7 +67,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
-    /// Receives which draws come next.
+    /// Is notified of the next draws.
     records: Option<&'a dyn Choose>,
     /// The draws of the current Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
@@ -276,7 +276,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let deviation = gradient.deviation_along(&solution.step);
         state.gap = [solution.predicted, deviation];
         Some(Proposal {
-            // Noise in the gradient is promised as well, but not kept.
+            // The prediction includes noise in the gradient, which a step does not achieve.
             promised: solution.predicted * (1.0 - noise / squared).max(LEAST_PROMISE),
             gradient,
             solution,
@@ -295,7 +295,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             let record = state.calls.on(Record::default());
             return Step::go_on(record.with("shrunk", 1.0));
         }
-        let reason = "the density or its gradient is not finite at the present draws".into();
+        let reason = "the density or its gradient is not finite at the current draws".into();
         let at = iteration;
         let record = state.calls.on(Record::default());
         Step::finish(record, Status::Diverged { at, reason })
@@ -322,8 +322,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             near: is_near(solution, proposal.deviation, tolerance),
             small: small_radius(&settings, situation),
         };
-        // A step that promises next to nothing would be rejected by the test in any case, so no draws are spent on it. The
-        // exception is the step by which the stopping rule judges.
+        // The test would reject a step with a negligible predicted gain anyway, so no draws are spent on it. The
+        // exception is a step that the stopping rule uses.
         if !(worth || attempt.near) {
             return attempt;
         }
@@ -407,7 +407,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let settings = self.settings;
         let (norm, noise) = (proposal.squared.sqrt(), proposal.noise.sqrt());
         let by_noise = next_gradient_draws(state.gradient_draws, norm, noise);
-        // Tails that a gradient's draws have not met do not show in their noise.
+        // A tail without draws of the gradient does not appear in their noise.
         let least = if contradicted {
             2 * state.gradient_draws
         } else if state.rejected > 0 {

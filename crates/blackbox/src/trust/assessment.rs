@@ -34,11 +34,11 @@ pub(crate) struct Sample<'a> {
     pub key: u64,
     /// The initial number.
     pub draws: usize,
-    /// Goes on doubling until the standard error is no larger than this, …
+    /// Doubles the draws until the standard error is at most this, …
     pub precision: f64,
     /// … with at most this number of draws.
     pub most: usize,
-    /// Receives the range of the next draws.
+    /// Is notified of the range of the next draws.
     pub records: Option<&'a dyn Choose>,
 }
 

@@ -14,8 +14,8 @@ pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }
 
-/// Writes `pairs` pairs of draws from pair `first` of a stream on into columns of a `rows × lanes` matrix: `columns` is
-/// the first column and `lanes`. A draw and its mirror image are adjacent.
+/// Writes `pairs` pairs of draws, starting with pair `first` of a stream, into columns of a `rows × lanes` matrix.
+/// `columns` is the first column and `lanes`. A draw and its mirror image are adjacent.
 pub(crate) fn mirrored(
     stream: Stream,
     first: usize,

@@ -34,7 +34,7 @@ pub(crate) struct Explicit {
     pub mean: Vec<f64>,
     /// `E Hᵢⱼ σⱼεⱼ`, d × d.
     cross: Vec<f64>,
-    /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` less `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
+    /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` minus `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
     logs: Vec<f64>,
     /// The number of averaged draws.
     weight: f64,
@@ -54,7 +54,7 @@ struct Sums {
     found: Explicit,
     /// Σ εᵢεⱼ.
     square: Vec<f64>,
-    /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, of that.
+    /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, and of εᵢεⱼ.
     squares: [Vec<f64>; 4],
     /// Number of pairs with finite products.
     kept: usize,
@@ -108,7 +108,7 @@ impl Sums {
         }
     }
 
-    /// The blocks with their noise; `None` if no pair was added.
+    /// The blocks with their noise. `None` without any pair.
     fn average(self, sd: &[f64]) -> Option<Explicit> {
         let Self {
             mut found,
@@ -130,7 +130,7 @@ impl Sums {
             for j in 0..dim {
                 let at = i * dim + j;
                 let off = square[at] / kept as f64;
-                // The scatter of a pair's contribution, with the control variate taken out.
+                // The scatter of a pair's contribution, minus the control variate.
                 let m = 2.0 * found.mean[at];
                 let total = 2.0 * found.logs[at] - m * square[at] / kept as f64;
                 let logs = squares[1][at] - 2.0 * m * squares[2][at] + m * m * squares[3][at];
@@ -143,7 +143,7 @@ impl Sums {
         }
         symmetrise(&mut found.logs, dim);
         if kept == 1 {
-            // One pair says nothing of its noise.
+            // A single pair has no estimate of its noise.
             found.noise = found.sizes(sd);
         }
         Some(found)
@@ -151,8 +151,8 @@ impl Sums {
 }
 
 impl Explicit {
-    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), which `records` receives
-    /// of, and the number of products; `None` when no pair of draws has finite products.
+    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), of which `records` is
+    /// notified, and the number of products. `None` if no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,
         omega: &[f64],
@@ -173,7 +173,7 @@ impl Explicit {
             iteration: key,
         };
         mirrored(stream, 0, dim, pairs, columns, &mut noise);
-        // Both draws of whole pairs a call, lane by lane with all unit vectors.
+        // Both draws of whole pairs per call, lane by lane with all unit vectors.
         let together = (block_lanes(dim) / (2 * dim)).clamp(1, pairs);
         let mut products = 0;
         let mut e = vec![0.0; dim];
@@ -226,7 +226,7 @@ impl Explicit {
         ]
     }
 
-    /// Averages a new estimate in.
+    /// Averages in a new estimate.
     pub(crate) fn blend(&mut self, new: &Self) {
         let share = new.weight / (self.weight + new.weight);
         let pairs = [
@@ -245,8 +245,7 @@ impl Explicit {
         self.weight = (self.weight + new.weight).min(MEMORY * new.weight);
     }
 
-    /// Solves the subproblem at the mean field `omega` exactly; curvatures beyond `largest` scale the
-    /// model down to it.
+    /// Solves the subproblem at the mean field `omega` exactly. Curvatures above `largest` scale the model down.
     pub(crate) fn solve(&self, omega: &[f64], g: &[f64], radius: f64, largest: f64) -> Solution {
         let dim = omega.len() / 2;
         let n = 2 * dim;
@@ -495,7 +494,7 @@ mod tests {
             let off = found.sizes(&sd);
             (0..2).for_each(|k| observed[k] += off[k]);
         }
-        // That of the covariances is stated too large by what their diagonal shares with the mean's.
+        // The stated noise of the covariances is too large by the part that their diagonal shares with the mean's.
         for (k, most) in [(0, 1.2), (1, 1.6)] {
             let ratio = stated[k] / observed[k];
             assert!(ratio > 0.8 && ratio < most, "block {k}: {ratio}");

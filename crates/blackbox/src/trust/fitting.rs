@@ -1,4 +1,4 @@
-//! How a fit begins TrustVI.
+//! The start of TrustVI in a fit.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::Status;

@@ -39,8 +39,8 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
-    /// The mean of groups, where none has more weight than [`LONGEST`] times the median group. If a few draws in the
-    /// tails dominate the plain mean, it is not a useful direction.
+    /// The mean of groups, in which no group has more weight than [`LONGEST`] times the median group. If a few draws in
+    /// the tails dominate the plain mean, it is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -104,10 +104,10 @@ impl Gradient {
     }
 }
 
-/// Makes gradients; keeps scratch memory.
+/// Computes gradients, with reusable scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// Receives which draws come next.
+    /// Is notified of the next draws.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,
@@ -144,7 +144,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         let (dim, rows) = (family.dim(), family.noise_dim());
         let half = draws.div_ceil(2 * GROUPS).max(1);
         let most = (block_lanes(rows.max(dim)) / 2).max(1);
-        // Whole groups a call, or parts of one.
+        // Whole groups per call, or parts of one.
         let together = (most / half).clamp(1, GROUPS);
         let part = half.min(most);
         let parameters = family.parameters();
@@ -212,7 +212,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         Some(Gradient::clipped(raw, dropped, &metric))
     }
 
-    /// Values, gradients and the control variate at one batch; pairs that are not finite are zeroed.
+    /// Values, gradients and the control variate of one batch. Pairs that are not finite are set to zero.
     fn batch(
         &mut self,
         family: &dyn Family,

@@ -275,7 +275,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
                 changes.extend(self.oracle.lane_differences(&state.omega, &to, noise));
             }
             state.calls += self.oracle.take_calls();
-            // A draw with no density at either end, or at the end of the step, refuses it.
+            // A draw with zero density at either end rejects the step.
             let finite = changes.iter().all(|x| x.is_finite());
             let change = match finite {
                 true => Estimate::of(&changes),
@@ -330,7 +330,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         state.quiet = if near { state.quiet + 1 } else { 0 };
         if state.quiet >= QUIET {
             let rule =
-                format!("{QUIET} Newton steps in a row promise no more than {tolerance} nats");
+                format!("{QUIET} Newton steps in a row predict gains of at most {tolerance} nats");
             return Some(Status::Converged {
                 evidence: Evidence {
                     rule,
@@ -340,7 +340,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
             });
         }
         if state.radius < NOTHING {
-            let reason = "no step of any length keeps its promise".to_owned();
+            let reason = "no step, however short, raises the bound as predicted".to_owned();
             return Some(Status::Stalled {
                 at: iteration,
                 reason,

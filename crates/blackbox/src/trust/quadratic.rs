@@ -48,7 +48,7 @@ impl<'h> Quadratic<'h> {
         })
     }
 
-    /// One number a pair, of mean zero; `noise` is d × lanes, with a draw and its mirror image side by side.
+    /// One number per pair, of mean zero. `noise` is d × lanes, with a draw and its mirror image adjacent.
     pub(crate) fn pairs(&self, noise: &[f64], lanes: usize) -> Vec<f64> {
         let pairs = lanes / 2;
         let mut out = vec![-self.mean; pairs];

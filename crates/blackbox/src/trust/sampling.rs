@@ -90,7 +90,7 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     }
 }
 
-/// Observed over predicted improvement above which the model is believed in larger regions.
+/// Ratio of observed to predicted improvement above which the model is trusted in larger regions.
 const GOOD: f64 = 0.75;
 
 /// The radius after an accepted step, from the region `radius` whose boundary it reached, with `ratio` of observed to
@@ -115,9 +115,9 @@ pub(crate) fn radius_after_success(
 
 /// The radius after a refused step of length `norm`.
 ///
-/// The parabola through the bound at both ends of the step with the gradient's `slope` at its beginning has its
-/// maximum at a share of the step; the region shrinks to that share, by γ at least and by γ² at most; in regions of at
-/// most δₖ⁻ (`small`) by γ.
+/// The parabola through the bound at both ends of the step with the gradient's `slope` at its beginning has its maximum
+/// at a share of the step. The region shrinks to that share, at least by γ and at most by γ², and by γ in regions of at
+/// most δₖ⁻ (`small`).
 pub(crate) fn radius_after_refusal(
     settings: &TrustSettings,
     radius: f64,
@@ -176,7 +176,7 @@ mod tests {
                 lambda: 0.1,
                 alpha: 0.5,
                 eta: 0.5,
-                // Leaves Inequality 13 out.
+                // Omits Inequality 13.
                 delta_minus: 1e-9,
                 ..TrustSettings::default()
             },

@@ -1,6 +1,6 @@
 //! Settings of a run: the parameters of Table 1 with ranges and defaults, and the sample sizes.
 //!
-//! The paper gives ranges and no defaults. Ours, and why:
+//! The paper gives ranges and no defaults. Our defaults, with reasons:
 //!
 //! | name | range | default | reason |
 //! | --- | --- | --- | --- |
@@ -128,7 +128,7 @@ impl MethodSettings for TrustSettings {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {
             (x > low && x < high).then_some(()).ok_or_else(|| {
-                format!("the setting {name} must lie between {low} and {high}, not be {x}")
+                format!("the setting {name} is {x}, but must be between {low} and {high}")
             })
         };
         let inf = f64::INFINITY;
@@ -178,7 +178,7 @@ impl MethodSettings for TrustSettings {
 /// Settings of TrustVI on minibatches of records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTrust {
-    /// Of the method.
+    /// Settings of the method.
     pub trust: TrustSettings,
     /// Records of a minibatch.
     pub batch: usize,

@@ -23,7 +23,7 @@ pub struct TrustState {
     pub(super) hessian: u64,
     /// Whether it was drawn far from the optimum.
     pub(super) far: bool,
-    /// Iterations in which it served at the current ω.
+    /// Number of iterations that used it at the current ω.
     pub(super) uses: u64,
     /// Length of the step that led to the current ω.
     pub(super) moved: f64,

@@ -8,11 +8,11 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// Rejections in a row after which the model is not believed any more.
+/// Consecutive rejections after which the model is no longer trusted.
 pub(super) const PATIENCE: u64 = 40;
 
-/// Iterations with the largest samples, all near the optimum, after which the noise is accepted as too
-/// large for the tolerance.
+/// Number of iterations with the largest samples, all near the optimum, after which the noise is accepted as too large
+/// for the tolerance.
 const AT_LIMIT: u64 = 12;
 
 /// Number of consecutive iterations without a gain beyond the tolerance in the region, although the model's maximiser
@@ -22,7 +22,7 @@ const CRAMPED: u64 = 6;
 /// Iterations in a row on which the stopping rule must hold.
 const QUIET: u64 = 2;
 
-/// Whether the fit is over, within `tolerance` nats or without hope, after an iteration.
+/// Whether the fit has ended after an iteration, within `tolerance` nats or because it cannot get there.
 pub(super) fn judge(
     settings: &TrustSettings,
     tolerance: f64,
@@ -46,8 +46,8 @@ pub(super) fn judge(
         return Some(Status::Converged {
             evidence: Evidence {
                 rule: format!(
-                    "a Newton step in the trust region predicts, and fresh draws show, no more than \
-                     {tolerance} nats"
+                    "a Newton step in the trust region predicts at most {tolerance} nats, and fresh draws \
+                     confirm it"
                 ),
                 remaining: Some(predicted),
                 standard_error: Some(deviation),
@@ -60,8 +60,9 @@ pub(super) fn judge(
     } else {
         0
     };
-    let words =
-        format!("{predicted:.2e} ± {deviation:.1e} nats are predicted, tolerance {tolerance}");
+    let words = format!(
+        "the next step is predicted to gain {predicted:.2e} ± {deviation:.1e} nats, tolerance {tolerance}"
+    );
     if state.at_limit >= AT_LIMIT {
         return Some(Status::BudgetReached {
             limit: Limit::Draws(settings.max_draws as u64),
@@ -74,10 +75,10 @@ pub(super) fn judge(
         0
     };
     let reason = if state.rejected >= PATIENCE || state.radius < 1e-12 {
-        format!("no step of any length improves the bound, although {words}")
+        format!("no step, however short, improves the bound, although {words}")
     } else if state.cramped >= CRAMPED {
         format!(
-            "only steps below {:.1e} standard deviations keep their promise; {words}",
+            "the bound rises as predicted only for steps below {:.1e} standard deviations; {words}",
             state.radius
         )
     } else if iteration >= settings.max_iterations {
@@ -94,7 +95,7 @@ pub(super) fn judge(
 /// Whether the model predicts no more than the tolerance, one standard error included, in a region of any size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
-        // The deviation is that of the step; that of a longer one grows with what it promises.
+        // The deviation is that of the step. For a longer step it grows with the predicted gain.
         let longer = (gain / solution.predicted).max(1.0);
         gain.max(solution.predicted) + longer * deviation <= tolerance
     })

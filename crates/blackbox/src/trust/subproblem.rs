@@ -92,7 +92,7 @@ pub(crate) fn krylov(
         metric(&t, &mut y);
         next = dot(&t, &y).max(0.0).sqrt();
         if !diagonal[k].is_finite() || !next.is_finite() {
-            // A product overflowed: what was built before it is all there is.
+            // A product overflowed, so only the basis built so far is available.
             diagonal.pop();
             q.pop();
             w.pop();
@@ -212,7 +212,7 @@ pub(crate) fn secular(
     {
         return (h, 0.0);
     }
-    // The solution's shift lies in (low, high]; at high the matrix is definite and the step inside.
+    // The solution's shift is in (low, high]. At high the matrix is definite and the step inside.
     let (mut low, mut high) = (
         0.0f64,
         1.0001 * spread + norm(g) / radius + f64::MIN_POSITIVE,
@@ -277,7 +277,7 @@ pub(crate) fn secular(
     let (hh, hv, vv) = (dot(&h, &h), dot(&h, &v), dot(&v, &v));
     let room = radius * radius - hh;
     if room > 0.0 && vv > 0.0 {
-        // Of the two ways to the boundary the one along the gradient gains at least as much.
+        // Of the two directions to the boundary, the one along the gradient gains at least as much.
         let root = (hv * hv + vv * room).sqrt();
         let towards = if dot(g, &v) >= 0.0 { 1.0 } else { -1.0 };
         let tau = (-hv + towards * root) / vv;

@@ -1,4 +1,4 @@
-//! A step before and after it is tried.
+//! A step before and after its trial.
 
 use jensen_run::Record;
 
@@ -7,7 +7,7 @@ use super::gradient::Gradient;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// The state of an iteration before its step is tried.
+/// The state of an iteration before its trial step.
 pub(super) struct Proposal {
     pub(super) gradient: Gradient,
     pub(super) solution: Solution,
@@ -39,7 +39,7 @@ impl Proposal {
     }
 }
 
-/// The outcome of trying it.
+/// The outcome of the trial.
 pub(super) struct Trial {
     /// The change of the bound, if it was assessed.
     pub(super) found: Option<Assessment>,

@@ -91,7 +91,7 @@ fn the_step_size_search_follows_the_definition() {
         let index = (k - 1) / 50;
         assert_eq!(eta, etas[index as usize]);
         if (k - 1) % 50 == 49 {
-            // The search's ascents all start anew and use draws of their own.
+            // Each ascent of the search starts at the initial parameters and uses its own draws.
             assert_eq!(state.omega(), [0.0; 4]);
             let expected = transcription(eta, NoisePurpose::Adapt, 50 * index, 49);
             for (a, b) in before.iter().zip(&expected) {

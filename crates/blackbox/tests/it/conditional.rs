@@ -13,7 +13,7 @@ use jensen_testkit::ticking;
 
 const LOG_TWO_PI: f64 = 1.837_877_066_409_345_6;
 
-/// v ~ N(0, 1); so many x ~ N(0, e^(v/2)), of which the first are observed with unit noise.
+/// v ~ N(0, 1) and coordinates x ~ N(0, e^(v/2)), of which the first are observed with unit noise.
 struct Funnel {
     locals: usize,
     observed: Vec<f64>,
@@ -165,7 +165,8 @@ fn a_funnel_is_met_as_far_as_a_normal_goes() {
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert_eq!(fit.best().kind, FamilyKind::Conditional);
-    // Scales that follow the neck for ever would meet it exactly, and long tails of other global parameters badly.
+    // Scales that follow the neck forever would meet it exactly, and would fit long tails of other global parameters
+    // badly.
     assert!(fit.elbo().abs() < 1e-3, "{}", fit.elbo());
     let source = NoiseSource::new(7, Simd::detect());
     let draws = fit.approximation().draws(100_000, source);
@@ -198,7 +199,7 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     let (own_mean, own_sd) = moments(draws.lanes().row(0));
     assert!((own_mean - mean).abs() < 0.1 * sd, "{own_mean}, not {mean}");
     assert!((own_sd / sd - 1.0).abs() < 0.05, "{own_sd}, not {sd}");
-    // They share their tails, so that each alone is known to a tenth.
+    // The tails are shared, so each of these values is accurate to a tenth only.
     let mut variance = 0.0;
     for i in 20..120 {
         let (mean, own) = moments(draws.lanes().row(i));
@@ -212,8 +213,8 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     assert!(error < 0.1, "{}, not {evidence}", bound.mean);
 }
 
-/// From a hundred coordinates on they come after the starts' mean field and before sparse precisions, which are left to fits that
-/// are not refined.
+/// From a hundred coordinates on, the policy tries them after the mean field of the starts and before sparse
+/// precisions, which it uses only for fits without refinement.
 #[test]
 fn the_policy_takes_them_before_sparse_precisions() {
     let funnel = large(120);

@@ -217,7 +217,7 @@ fn mixtures_match_curved_targets() {
 #[test]
 fn flows_match_curved_targets() {
     let kind = FamilyKind::Flow { layers: 6 };
-    // A flow ends where the far ends of the arms begin, and draws there have large weights.
+    // A flow misses the far ends of the arms, where draws have large weights.
     reaches(&Scalar(Banana), kind, &bananas(0.01, 0.5, 0.05));
     let funnel = Bar {
         name: "funnel",

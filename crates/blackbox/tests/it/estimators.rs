@@ -246,9 +246,9 @@ fn rejected_lanes_never_reach_a_gradient() {
         &mut gradient,
     );
     assert_eq!(kept, 2);
-    // The two good draws have gradients 1 and 3; λ's is the mean of g ε, plus one.
+    // The two valid draws have gradients 1 and 3; the gradient of λ is the mean of g ε, plus one.
     assert_eq!(gradient, [2.0, -4.0]);
-    // Replacing draws one for one asks for further lanes; half of all are bad.
+    // Replacing every rejected draw needs further lanes; half of all draws are rejected.
     let stream = Stream {
         source: source(),
         purpose: NoisePurpose::Gradient,

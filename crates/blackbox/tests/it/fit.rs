@@ -13,7 +13,7 @@ use jensen_testkit::{
 };
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> Fit {
-    // What a family is worth alone; `refined_fits` has what comes after.
+    // The tests of families without refinement; `refined_fits` tests the refinement.
     let settings = &Settings {
         refine: RefineSettings::of(RefineWhen::Never),
         ..settings.clone()
@@ -120,7 +120,7 @@ fn gaussians_of_any_scale_are_fitted_exactly() {
         assert!((approximation.sd()[i] / sd - 1.0).abs() < 0.05);
         assert!((approximation.mean()[i] - density.mean()[i]).abs() < 0.02 * sd);
     }
-    // Correlated coefficients have a bad k̂ in a mean field; the full rank is the posterior itself.
+    // Correlated coefficients have a bad k̂ in a mean field; the full-rank Gaussian is exact.
     assert!(!mean_field.evaluation.khat_is_good());
     assert_eq!(fit.best().kind, FamilyKind::FullRank);
     assert!(fit.elbo().abs() < 1e-6, "{}", fit.elbo());
@@ -162,7 +162,7 @@ fn hierarchies_reach_the_mean_field_optimum() {
         let fit = run(&density, &Settings::default());
         assert!(fit.converged());
         let best = best_mean_field(&density);
-        // On the same draws, so that their noise cancels.
+        // Both use the same draws, so the noise cancels.
         let family = FamilyKind::MeanField.build(10);
         let mut oracle = Oracle::new(&density, family);
         let omega = &fit.families[0].omega;
@@ -213,7 +213,7 @@ fn two_modes_are_noticed() {
         let fit = run(&density, &settings);
         assert!(!fit.trusted());
         assert_eq!(fit.modes().len(), 1);
-        // The heavier mode is kept: its bound is the log of its mass.
+        // The fit keeps the heavier mode: its bound is the log of its mass.
         let mass = 1.0 / (1.0 + (-0.3f64).exp());
         assert!((fit.elbo() - mass.ln()).abs() < 1e-3, "{}", fit.elbo());
         assert!((fit.modes()[0].below - 0.3).abs() < 1e-3);
@@ -236,7 +236,7 @@ fn stans_rule_must_answer_to_the_certificate() {
 #[test]
 fn advi_and_bbvi_reach_easy_optima_and_say_so() {
     let mut density = CorrelatedGaussian::exchangeable(&[1.0, 0.5, 2.0], 0.3);
-    // Relative changes of a bound near zero say nothing.
+    // Relative changes of a bound near zero are uninformative.
     density.log_evidence = -100.0;
     let methods = [
         Method::Advi(AdviSettings::default()),
@@ -295,7 +295,7 @@ fn a_density_without_second_derivatives_is_fitted_by_differences() {
 
 #[test]
 fn a_fit_whose_time_is_up_is_judged_by_few_draws() {
-    // Every look at the clock takes a second.
+    // The clock advances by a second at every reading.
     let looks = AtomicU64::new(0);
     let clock = || looks.fetch_add(1, Ordering::Relaxed) as f64;
     let mut silent = Silent;
@@ -359,11 +359,11 @@ fn what_cannot_be_fitted_is_said_at_once() {
     let wrong = attempt(3, &settings);
     assert_eq!(
         wrong.to_string(),
-        "the initial point has 2 coordinates, the model has 3"
+        "the initial point has 2 coordinates, but the model has 3"
     );
 }
 
-/// A funnel that asks to be stopped at its first evaluation, and counts how often it is prepared for.
+/// A funnel that requests a stop at its first evaluation, and counts its preparations.
 struct Stopping<'a> {
     stop: &'a AtomicBool,
     prepared: AtomicU64,

@@ -1,4 +1,4 @@
-//! Linear-response covariances against what they should be: exact covariances, derivatives of optima.
+//! Linear-response covariances against exact covariances and derivatives of optima.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Fit, LinearResponseError, LinearResponseSettings, Method,
@@ -22,7 +22,7 @@ fn all() -> LinearResponseSettings {
 fn of(coordinates: &[usize]) -> LinearResponseSettings {
     LinearResponseSettings {
         coordinates: Some(coordinates.to_vec()),
-        // So that conjugate gradients are used.
+        // This dimension makes the method use conjugate gradients.
         dense_limit: 0,
         ..all()
     }
@@ -239,7 +239,7 @@ fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
     assert!(good.trusted(), "{:?}", good.warnings());
     assert!(good.elbo().abs() < 1e-3 && good.families[0].evaluation.elbo.mean < -0.5);
 
-    // The scale of the effects has a long tail towards 0, along which the first order goes too far.
+    // The scale of the effects has a long tail towards 0, along which a first-order correction overshoots.
     let far = responded(&Scalar(EightSchools { centred: false }));
     assert!(!far.trusted());
     let said = far.warnings().join("\n");

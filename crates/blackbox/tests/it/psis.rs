@@ -1,4 +1,4 @@
-//! Pareto smoothing against values stored from ArviZ (`tests/data/psis.json` says how they were made).
+//! Pareto smoothing against values stored from ArviZ (`tests/data/psis.json` describes their origin).
 
 use jensen_blackbox::{
     Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize, tail_index,
@@ -59,7 +59,7 @@ fn an_evaluation_counts_what_is_not_finite() {
     let weights = [1.0, 2.0, f64::NAN, 3.0, f64::NEG_INFINITY];
     let evaluation = summarize(&weights, Agreement::UNKNOWN);
     assert_eq!((evaluation.rejected, evaluation.impossible), (1, 1));
-    // The bound is that of the approximation inside the support: a quarter of the draws that count fell outside.
+    // The bound is that of the approximation inside the support: a quarter of the valid draws were outside.
     assert!((evaluation.elbo.mean - (2.0 + 0.75_f64.ln())).abs() < 1e-14);
     assert!(evaluation.is_holey());
     let constant = summarize(&[-3.5; 100], Agreement::UNKNOWN);
@@ -118,7 +118,8 @@ fn resampling_follows_the_weights_and_extends() {
     }
 }
 
-/// Against the same fit in Python (scipy and the formulas of `gpdfit` of the R package posterior), on quantiles of distributions.
+/// Against the same fit in Python (scipy and the formulas of `gpdfit` of the R package posterior), on quantiles of
+/// distributions.
 #[test]
 fn tails_of_draws_have_the_index_of_their_distribution() {
     let quantiles = |f: &dyn Fn(f64) -> f64| -> Vec<f64> {

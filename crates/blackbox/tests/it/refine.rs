@@ -1,4 +1,4 @@
-//! Refinement against exact answers, and where it must refuse.
+//! Refinement against exact answers, and its refusals.
 
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl<F: Fn(&[f64], &mut [f64]) -> f64 + Sync> LogDensity for Plain<F> {
     }
 }
 
-/// A density every evaluation of which takes about as long.
+/// A density with evaluations of about this duration.
 struct Steady<D>(D);
 
 impl<D: LogDensity> LogDensity for Steady<D> {
@@ -112,7 +112,7 @@ fn controlled(
     controlled_of(density, &[], approximation, seed, budget, resume)
 }
 
-/// The same, of coordinates with these scales.
+/// The same density with these scales of the coordinates.
 fn controlled_of(
     density: &impl LogDensity,
     scales: &[Scale],
@@ -154,7 +154,7 @@ fn column(refined: &Refined, i: usize) -> &[f64] {
     &refined.draws.z[i * refined.draws.count..(i + 1) * refined.draws.count]
 }
 
-/// Mean and standard deviation of a coordinate are right beyond chance.
+/// Whether mean and standard deviation of a coordinate are correct within sampling error.
 fn check(refined: &Refined, i: usize, mean: f64, sd: f64) {
     assert!(refined.mixed(), "{:?}", refined.reasons);
     let mixing = refined.ensemble.judge_with_spread(column(refined, i));
@@ -181,8 +181,8 @@ fn within(estimate: Estimate, truth: f64, errors: f64) {
     );
 }
 
-/// Log evidence and divergence of a correlated normal, whose mean field is known, on 20 seeds: within three standard
-/// errors, and the errors have the size that they claim.
+/// Log evidence and divergence of a correlated normal from its known mean field, on 20 seeds: errors are within three
+/// standard errors, and the standard errors have the right size.
 #[test]
 fn evidences_are_calibrated() {
     let density = CorrelatedGaussian::exchangeable(&[1.0, 100.0, 0.01, 3.0, 20.0, 1.0], 0.6);
@@ -205,7 +205,7 @@ fn evidences_are_calibrated() {
     assert!((0.6..1.6).contains(&spread), "{spread}");
 }
 
-/// Shapes that no normal has: exponential tails on one side or both.
+/// Shapes unlike a normal: exponential tails on one side or both.
 #[test]
 fn shapes_of_one_dimension() {
     for shape in [0.3, 1.0, 3.0] {
@@ -287,8 +287,8 @@ fn hard_edges_and_undefined_points() {
     check(&refined, 1, 0.0, 1.0);
 }
 
-/// y follows b x² within a half: a curved ridge whose arms are long and thin. Chains that all began in the middle agree
-/// long before any has been to the ends; their drift tells. The approximations are the best of their family.
+/// y follows b x² within a half: a curved ridge whose arms are long and thin. Chains that all started in the middle
+/// agree long before they reach the ends; their drift reveals this. The approximations are the best of their family.
 #[test]
 fn arms_that_no_chain_has_been_to_are_not_forgotten() {
     for (apply, sd) in [(2.0, 0.34), (5.0, 0.22)] {
@@ -318,7 +318,7 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
 const SEEN: [f64; 6] = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34];
 const SHAPE: f64 = 0.001;
 
-/// Effects seen with unit noise, and before them the logarithm of their precision.
+/// Effects observed with unit noise, preceded by the logarithm of their precision.
 fn effects() -> impl LogDensity {
     Steady(Plain {
         dim: 7,
@@ -337,7 +337,7 @@ fn effects() -> impl LogDensity {
     })
 }
 
-/// A Gaussian near the mode of [`effects`], and what its coordinates are.
+/// A Gaussian near the mode of [`effects`], and the names of its coordinates.
 fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
     let mut scales = [Scale::Identity; 7];
     scales[0] = Scale::Log;
@@ -345,9 +345,10 @@ fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
     (mean_field(&points, &[0.8; 7]), scales)
 }
 
-/// Effects seen with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001): where effects are all but
-/// equal it is anything up to a thousand, a separated tail mode with a fifteenth of the mass. Chains agree before that has its share; some are led
-/// there. Means and standard deviations are those of quadrature, and the way is resumed to the same bits.
+/// Effects observed with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001). If
+/// the effects are almost equal, the precision can be up to a thousand: a separated tail mode with a fifteenth of the
+/// mass. Chains agree before this mode has its share, so the refinement moves some chains there. Means and standard
+/// deviations equal those of quadrature, and a resumed run has the same bits.
 #[test]
 fn tail_modes_get_their_share() {
     let effects = effects();
@@ -387,7 +388,7 @@ fn tail_modes_get_their_share() {
     }
 }
 
-/// A separated tail mode that is found when the gradients allowed are all but spent is a reason against the draws.
+/// If a refinement finds a separated tail mode when few gradients are left, this is a reason against the draws.
 #[test]
 fn a_tail_mode_that_cannot_be_explored_is_reported() {
     let effects = effects();
@@ -409,7 +410,7 @@ fn a_tail_mode_that_cannot_be_explored_is_reported() {
         let effective = refined
             .reasons
             .iter()
-            .any(|r| r.contains("moved into a tail"));
+            .any(|r| r.contains("started in a tail"));
         assert!(!effective || !refined.mixed() && !outcome.status.is_converged());
         effective
     });
@@ -488,7 +489,7 @@ fn schools(centred: bool) -> impl LogDensity {
 }
 
 /// The centred eight schools are a funnel whose neck is thousands of times narrower than its mouth; the standardised
-/// ones are the same posterior without it.
+/// ones are the same posterior without the funnel.
 #[test]
 fn centred_schools_agree_with_standardised_ones() {
     let (mut mean, mut sd) = (vec![4.5; 10], vec![5.0; 10]);
@@ -546,8 +547,8 @@ fn hundreds_of_dimensions() {
     check(&refined, 299, 0.0, scale(299));
 }
 
-/// Unit normals twelve standard deviations out on each of eight axes. A leap that goes from one to another would have to meet a
-/// point in seven directions at once: an independent draw of the normal with these moments does in one of 100 000.
+/// Unit normals twelve standard deviations out on each of eight axes. A leap between them would have to meet a point in
+/// seven directions at once: an independent draw of the normal with these moments does so in one of 100 000 cases.
 const CORNERS: usize = 8;
 const CORNER: f64 = 12.0;
 
@@ -574,8 +575,8 @@ fn around_corners() -> Approximation {
     mean_field(&[CORNER * share; CORNERS], &[variance.sqrt(); CORNERS])
 }
 
-/// Two modes: near ones mix, far ones are refused or weighed right, and never given as one. Many modes that no leap goes between
-/// are refused.
+/// Two modes: the refinement mixes between near ones, and refuses far ones or weighs them correctly. It never reports
+/// one of them alone. The refinement refuses many modes if no leap connects them.
 #[test]
 fn a_mixture_that_does_not_mix_is_refused() {
     let both = |distance: f64, seed: u64| {
@@ -596,7 +597,8 @@ fn a_mixture_that_does_not_mix_is_refused() {
     for seed in 0..2 {
         assert!(!refine(&corners(), &around_corners(), seed).mixed());
     }
-    // From one of two modes, seven standard deviations from the other: it is found, or the draws are refused.
+    // The chains start in one of two modes, seven standard deviations from the other: the refinement finds it, or
+    // refuses the draws.
     let density = Scalar(Mixture {
         dim: 1,
         distance: 7.0,
@@ -607,7 +609,7 @@ fn a_mixture_that_does_not_mix_is_refused() {
     assert!(!one.mixed() || found.mean.abs() < 0.8, "{found:?}");
 }
 
-/// A flat direction has no posterior, and so nothing to mix over.
+/// A flat direction has no posterior, so chains cannot mix over it.
 #[test]
 fn improper_densities_are_refused() {
     let flat = Plain {
@@ -642,11 +644,12 @@ impl ScalarModel for Banana {
     }
 }
 
-/// Locals of [`levels`] that are as wide as the persistence says: with fewer, leaps mix before it is found how they hang on it.
+/// The number of local parameters of [`levels`] whose width depends on the persistence: with fewer, leaps mix before
+/// the refinement finds this dependence.
 const WIDE: usize = 6;
 
-/// A persistence, a level whose spread hangs on it, and locals around the level, of which the first [`WIDE`] are as wide as the
-/// persistence says.
+/// A persistence, a level whose standard deviation depends on it, and local parameters around the level, of which the
+/// width of the first [`WIDE`] depends on the persistence.
 fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     let log_density = |z: &[f64], slope: &mut [f64]| {
         let (p, level) = (z[0], z[1]);
@@ -679,8 +682,8 @@ fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     }
 }
 
-/// Where global parameters and locals hang on a global parameter as the approximation does not know, draws have the exact spreads, and the way there is resumed
-/// to the same bits.
+/// If global parameters and local ones depend on a global parameter in ways that the approximation misses, draws have
+/// the exact standard deviations, and a resumed run has the same bits.
 #[test]
 fn what_hangs_on_globals_is_found_and_resumed() {
     let density = levels(9);
@@ -743,7 +746,7 @@ fn resuming_equals_never_stopping() {
         whole.outcome.status
     );
     let n = whole.checkpoints.len();
-    // Tail transforms of coordinates are among what is resumed.
+    // A checkpoint includes the tail transforms of coordinates.
     let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
     assert!(!last.state.nested("state").vec("tails").unwrap().is_empty());
     for at in (0..n).step_by(n / 9 + 1).chain([n - 1]) {
@@ -773,7 +776,7 @@ fn threads_change_no_bit() {
     assert_eq!(one, four);
 }
 
-/// The limit holds for what cannot mix, and the cost is stated.
+/// A refinement that cannot mix stops at its limit, and reports its cost.
 #[test]
 fn costs_are_bounded() {
     let refined = refine(&corners(), &around_corners(), 1);

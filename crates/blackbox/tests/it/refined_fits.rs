@@ -1,4 +1,4 @@
-//! Fits with the refinement that follows them: when it comes, what it gives, and that it resumes.
+//! Fits and their refinement: its conditions, its results, and resuming.
 
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,7 +38,7 @@ impl LogDensity for Banana {
     }
 }
 
-/// A banana with less of a tail transform, that says what an evaluation of it takes or not.
+/// A banana with a smaller tail transform, with or without a stated cost of an evaluation.
 struct StructuredMap(Option<u64>);
 
 impl LogDensity for StructuredMap {
@@ -123,7 +123,7 @@ fn what_no_family_fits_is_trusted_by_its_refined_draws() {
     assert!(!alone.trusted() && alone.refined.is_none());
     let fit = run(&density, &when(RefineWhen::Auto), 100_000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
-    // The same fits, of which what is refined is judged on no more draws.
+    // The same fits; the check of the refined draws uses no more draws than these.
     assert_eq!(fit.families.len(), alone.families.len());
     for (own, alone) in fit.families.iter().zip(&alone.families) {
         assert_eq!((own.kind, &own.omega), (alone.kind, &alone.omega));
@@ -177,7 +177,7 @@ fn only_the_policys_own_choice_is_refined_unasked() {
     );
 }
 
-/// That weights move moments is left to a refinement sooner where evaluations may be dear.
+/// If evaluations may be expensive, a smaller shift of moments by the weights suffices for a refinement.
 #[test]
 fn a_density_of_unknown_cost_is_judged_on_fewer_draws_before_it_is_refined() {
     let [known, unknown] = [Some(20), None].map(|work| {
@@ -240,7 +240,7 @@ fn resuming_anywhere_equals_never_stopping() {
     );
 }
 
-/// The banana until so many gradients were asked for; then somebody stops the run.
+/// The banana, which requests a stop after this number of gradients.
 struct Stopping {
     left: AtomicU64,
     stop: AtomicBool,

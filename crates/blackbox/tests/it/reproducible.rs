@@ -16,7 +16,7 @@ fn methods() -> Vec<Settings> {
         ..TrustSettings::default()
     };
     let methods = [
-        // Goes on with fixed draws.
+        // Continues on fixed draws.
         Method::Auto(AutoSettings {
             trust,
             ..AutoSettings::default()
@@ -151,7 +151,7 @@ fn seeds_differ_and_repeat() {
     }
 }
 
-/// Evaluates a density in blocks of three lanes on threads of their own, as a parallel model may.
+/// Evaluates a density in blocks of three lanes on separate threads, as a parallel model may.
 struct Threaded<D>(D);
 
 impl<D: TwiceDifferentiable> Threaded<D> {

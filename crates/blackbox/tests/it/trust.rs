@@ -1,4 +1,4 @@
-//! TrustVI and HFSGVI as whole methods: on targets whose optimum is known, and where they must refuse.
+//! TrustVI and HFSGVI as whole methods: targets with known optima, and refusals.
 
 use jensen_blackbox::{
     AutoSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings, Method, Settings, StartSettings,
@@ -65,7 +65,7 @@ fn gaussians_are_found_from_the_origin_in_every_family() {
         let [remaining, error] = [evidence.remaining, evidence.standard_error].map(Option::unwrap);
         assert!(remaining + error <= 0.01);
         assert!(records.len() < 100, "{kind}: {}", records.len());
-        // Both units grow in every record.
+        // Both units increase in every record.
         let lanes = |r: &Record| r.fields["lane_evaluations"].as_f64().unwrap();
         assert!(
             records
@@ -137,7 +137,7 @@ fn steps_into_nowhere_are_rejections() {
     assert!(fit.converged(), "{}", fit.status);
     let optimum = 0.5 * (2.0 * std::f64::consts::PI / 100.0).ln();
     assert!((fit.elbo() - optimum).abs() < 0.01, "{}", fit.elbo());
-    // Draws beyond two are left out of gradients, and said.
+    // The gradient omits draws beyond two, and the fit reports them.
     assert!(
         records
             .iter()
@@ -168,7 +168,7 @@ fn the_policy_hands_funnels_to_fixed_draws() {
     assert!(stages[last_trust + 1..].iter().all(|s| *s == "saa"));
     assert_eq!(stages.last(), Some(&"saa"));
     assert!(fit.converged(), "{}", fit.status);
-    // Without the policy the method says that it did not converge.
+    // Without the policy the method reports that it did not converge.
     let pure = TrustSettings {
         max_iterations: 3,
         ..TrustSettings::default()
@@ -207,7 +207,7 @@ fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
             self.0
         }
         fn workspace(&self, lanes: usize) {
-            // Blocks stay bounded whatever the dimension and the sample.
+            // Blocks stay bounded for every dimension and sample size.
             assert!(lanes <= 1024 && lanes * self.0 <= 1 << 21);
         }
         fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {

@@ -1,4 +1,4 @@
-//! TrustVI as printed: its rules hold at every step, and it finds optima.
+//! TrustVI as printed: every step obeys its rules, and it finds optima.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Fit, Method, PaperTrustSettings, Settings, Subject, TrustSettings,
@@ -81,6 +81,6 @@ fn it_finds_the_optimum_of_a_gaussian_from_the_origin() {
     assert!(fit.converged(), "{}", fit.status);
     let short = density.mean_field_elbo() - fit.elbo();
     assert!(short < 0.02 + 4.0 * fit.elbo_se(), "{short}");
-    // It begins with a step of its own: no starts come first.
+    // It starts with its own steps: no starts precede it.
     assert!(records[0].fields.contains_key("radius"), "{:?}", records[0]);
 }

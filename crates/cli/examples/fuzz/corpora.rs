@@ -1,4 +1,4 @@
-//! Bags of words in every format, and built corpora: what is read from files.
+//! Bags of words in every format, and built corpora: the readers of files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use jensen::data::corpus::{BuildSettings, Built, Corpus, Document, Format, Sourc
 /// The words of all bags.
 const WORDS: &str = "river\nwater\nfish\nproof\nlemma\n";
 
-/// A file of each format; the first byte says which.
+/// A file of each format, which the first byte chooses.
 pub fn bags() -> Vec<Vec<u8>> {
     let formats = [
         "3\n5\n5\n1 1 2\n1 3 1\n2 5 4\n3 2 1\n3 4 1\n",
@@ -23,12 +23,12 @@ pub fn bags() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A file of its own for each process.
+/// A separate file for each process.
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("jensen-fuzz-{}-{name}", std::process::id()))
 }
 
-/// Builds a corpus of bags whose format the first byte says.
+/// Builds a corpus of bags in the format that the first byte chooses.
 fn built_of(bytes: &[u8], out: &Path) -> Result<Built, DataError> {
     let (tag, text) = bytes.split_first().unwrap_or((&0, &[]));
     let (input, vocabulary) = (file("bags"), file("words"));
@@ -44,7 +44,7 @@ fn built_of(bytes: &[u8], out: &Path) -> Result<Built, DataError> {
     build(&sources, out, &BuildSettings::new(&sources), &mut |_| true)
 }
 
-/// Bags are built, or refused; what is built can be read.
+/// The build accepts or rejects bags; the readers accept every built corpus.
 pub fn build_bags(bytes: &[u8]) -> Result<(), String> {
     let out = file("built");
     if built_of(bytes, &out).is_ok() {

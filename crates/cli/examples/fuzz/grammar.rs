@@ -1,5 +1,5 @@
-//! Well-typed programs. Comparisons have a number of their own, so that sums of simplexes and norms of unit vectors tie with
-//! nothing.
+//! Well-typed programs. Comparisons have a separate number, so sums of simplexes and norms of unit vectors are never
+//! equal to another value.
 
 use crate::mutate::Dice;
 

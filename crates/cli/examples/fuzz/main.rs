@@ -1,5 +1,5 @@
-//! Attacks the readers and the compiler within one process: `cargo xtask fuzz`, which gives seconds for each target, a seed
-//! and how often the stated number of inputs is tried at most; names of targets may follow.
+//! Attacks the readers and the compiler within one process. `cargo xtask fuzz` passes the seconds for each target, a
+//! seed and the largest number of trials in multiples of the stated number; names of targets may follow.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | `corpora` | bags of words and built corpora, which are read from files |
 //! | `grammar` | well-typed programs |
 //!
-//! A find is a panic, a hang, or a program whose graph and interpreter disagree. Its input is shrunk and written to
-//! `target/attack/fuzz`; one that hangs ends the run.
+//! A find is a panic, a hang, or a program whose graph and interpreter disagree. The program shrinks its input and
+//! writes it to `target/attack/fuzz`; an input that hangs ends the run.
 
 mod corpora;
 mod grammar;
@@ -33,11 +33,11 @@ use jensen::{Error, Problem, Query, evaluate};
 use mutate::Dice;
 use watch::Watch;
 
-/// Seconds after which an input hangs; the interpreter is asked to end before.
+/// Seconds after which an input hangs; the interpreter has an earlier limit.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ALLOWED: Duration = Duration::from_secs(2);
 
-/// Bytes of memory that one input may take.
+/// Bytes of memory that one input may use.
 const MEMORY: u64 = 256 << 20;
 
 /// Stack of the thread that does everything, as the command has it.
@@ -46,8 +46,8 @@ const STACK: usize = 512 << 20;
 /// A target: a name, seeds of inputs, and the attack.
 struct Target {
     name: &'static str,
-    /// How many inputs are tried wherever the repository is checked: some two seconds of them, so that other machines try the
-    /// same ones.
+    /// The number of inputs in every check of the repository, which take about two seconds. A fixed number makes all
+    /// machines try the same inputs.
     count: u64,
     seeds: Vec<Vec<u8>>,
     attack: fn(&[u8]) -> Result<(), String>,
@@ -85,9 +85,9 @@ struct FuzzRequest {
     seconds: u64,
     /// Seed of the inputs.
     seed: u64,
-    /// How many times a target's count of inputs is tried at most.
+    /// The largest number of trials of a target, in multiples of its number of inputs.
     rounds: u64,
-    /// Targets; all where there is none.
+    /// Targets; all targets if empty.
     names: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ fn all(request: &FuzzRequest) -> usize {
     };
     for target in targets(&root).into_iter().filter(asked) {
         print!("{:<12}", target.name);
-        // Whoever reads it sees which one hangs.
+        // The name shows a reader which target hangs.
         let _ = std::io::stdout().flush();
         let mut dice = Dice(request.seed);
         let begun = Instant::now();
@@ -143,7 +143,8 @@ fn outcome(target: &Target, input: &[u8], watch: &Watch) -> Result<(), String> {
     })
 }
 
-/// A smaller input that fails in the same way, by the beginning of the reason: parts are left out for a while.
+/// A smaller input that fails in the same way, by the beginning of the reason: the search removes parts as long as the
+/// failure stays.
 fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str, watch: &Watch) -> Vec<u8> {
     let begun = Instant::now();
     let alike = |found: &str| found.chars().take(10).eq(reason.chars().take(10));
@@ -305,7 +306,7 @@ fn model(source: &str) -> Result<Model, Error> {
 
 /// Compiles, and evaluates at the origin.
 fn compile(bytes: &[u8]) -> Result<(), String> {
-    // Programs with data fail at their first declaration; without it more of them is reached.
+    // Programs with data fail at their first declaration; without data the attack reaches more of the compiler.
     let source = text(bytes);
     for source in [&source, &without_data(&source)] {
         if let Ok(model) = model(source) {
@@ -357,13 +358,14 @@ fn agree(bytes: &[u8]) -> Result<(), String> {
     };
     let bound = model.bound();
     let points = points(bound.unconstrained_dim());
-    // At the origin elements are equal but for their last digits, on which comparisons and sorting hang.
+    // At the origin, elements are equal except for their last digits, on which comparisons and sorting depend.
     for (point, found) in points.iter().zip(found).skip(1) {
-        // A point that the interpreter rejects has no value there.
+        // If the interpreter rejects a point, the point has no value.
         let wanted = bound.log_density(point, true, false).unwrap_or(f64::NAN);
-        // Where one of them is no finite number, rules such as 0 · x = 0 may leave the other one.
+        // If one of them is not finite, rules such as 0 · x = 0 may keep the other one.
         let finite = found.is_finite() && wanted.is_finite();
-        // A value that hangs on the last digits says nothing, such as a cubic root of a difference that is 0 but for them.
+        // A value that depends on the last digits is uninformative, such as the cube root of a difference that is 0
+        // except for rounding.
         let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
         let moved = bound.log_density(&beside, true, false).unwrap_or(f64::NAN);
         let steady = (moved - wanted).abs() <= 1e-9 * (1.0 + wanted.abs());

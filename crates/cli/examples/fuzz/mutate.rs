@@ -1,4 +1,4 @@
-//! Inputs made of others.
+//! Inputs made from other inputs.
 
 /// A stream of random numbers (SplitMix64).
 pub struct Dice(pub u64);

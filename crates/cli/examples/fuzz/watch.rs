@@ -1,4 +1,4 @@
-//! Inputs that hang: a thread ends the run, with the input in a file.
+//! Inputs that hang: a thread ends the run and writes the input to a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ struct Trial {
     input: Vec<u8>,
 }
 
-/// Watches over one trial after another.
+/// Watches one trial after another.
 pub struct Watch(Arc<Mutex<Option<Trial>>>);
 
 impl Watch {
-    /// Begins to watch. An input that takes too long is written to `desk`, and the process ends.
+    /// Begins to watch. If an input takes too long, the thread writes it to `desk` and ends the process.
     pub fn over(desk: &Path) -> Self {
         let watch = Self(Arc::default());
         let (seen, desk) = (Self(watch.0.clone()), desk.to_owned());

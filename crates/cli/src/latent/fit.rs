@@ -81,7 +81,7 @@ impl Describe for Line {
     }
 }
 
-/// Number of rows of the table; the rest is in fit.json.
+/// Number of rows of the table. fit.json has the rest.
 const ROWS: usize = 20;
 
 /// The summary for people.
@@ -94,7 +94,7 @@ fn table(summary: &LatentSummary) -> String {
         );
     }
     if let Some(more @ 1..) = summary.parameters.len().checked_sub(ROWS) {
-        text += &format!("… and {more} more (--json or --out has them all)\n");
+        text += &format!("… and {more} more (--json or --out lists all)\n");
     }
     for hyper in &summary.hyperparameters {
         let how = match (hyper.q05, hyper.q95) {
@@ -124,7 +124,7 @@ fn table(summary: &LatentSummary) -> String {
     if let Some(plain) = &summary.plain {
         let (own, other) = (plain.own, plain.plain);
         let value = format!(
-            "{own:.4} nats a row from the others; {}: {other:.4}",
+            "{own:.4} nats per row from the others; {}: {other:.4}",
             plain.model
         );
         line("predicts", value);

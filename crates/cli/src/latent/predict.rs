@@ -44,13 +44,13 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     } else if let (Some(score), true) = (score, args.out.is_some()) {
         let share = accuracy.map_or(String::new(), |a| format!(", {:.1} % right", 100.0 * a));
         remark(&format!(
-            "log predictive {score:.4} nats an observation{share}"
+            "log predictive {score:.4} nats per observation{share}"
         ));
     }
     Ok(Exit::Done)
 }
 
-/// To the file of `--out`, else to standard output.
+/// Writes to the file of `--out`, otherwise to standard output.
 fn write(args: &PredictArgs, text: &str) -> Result<(), Failure> {
     match &args.out {
         None => print(text),

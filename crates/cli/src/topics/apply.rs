@@ -17,7 +17,7 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, write_rows};
 use crate::terminal::start_threads;
 
-/// Documents of a corpus that are predicted at once.
+/// Number of documents of a corpus that are predicted at once.
 const CHUNK: usize = 4096;
 
 /// The first bytes of a corpus.
@@ -25,7 +25,7 @@ fn is_corpus(path: &Path) -> bool {
     Corpus::is_corpus(path)
 }
 
-/// The only input, if it is a corpus; it must have the words of the model.
+/// The only input, if it is a corpus, which must have the words of the model.
 fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
     if !inputs.iter().any(|path| is_corpus(path)) {
         return Ok(None);
@@ -36,8 +36,8 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
     let corpus = Corpus::open(path)?;
     if corpus.words() != model.words {
         return Err(Failure::input(format!(
-            "the corpus `{}` has another vocabulary than the model: give its original texts, which Jensen reads \
-             with the model's vocabulary",
+            "the corpus `{}` has another vocabulary than the model: give its original texts, which Jensen \
+             reads with the model's vocabulary",
             path.display()
         )));
     }
@@ -138,7 +138,7 @@ impl Prediction<'_> {
         })
     }
 
-    /// Writes all proportions, a row per document and a column per topic.
+    /// Writes all proportions, with one row per document and one column per topic.
     fn matrix(
         &self,
         args: &PredictArgs,
@@ -150,7 +150,7 @@ impl Prediction<'_> {
                 "--id: a NumPy array has no document names; name a file that ends in .csv or .jsonl",
             ));
         }
-        // How many rows there are stands before them and is known after them; they need not fit in memory.
+        // The file states the number of rows first, but it is only known at the end. Rows need not fit in memory.
         let mut spool = tempfile::tempfile()
             .map_err(|error| Failure::output(format!("no temporary file: {error}")))?;
         let mut ids: Vec<Option<String>> = Vec::new();
@@ -261,7 +261,7 @@ impl Prediction<'_> {
             let all = theta.into_iter().enumerate();
             let mut shares: Vec<(usize, f64)> = all.filter(|share| share.1 >= self.least).collect();
             shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            // Six digits are more than the approximation is good for.
+            // The approximation has fewer than six accurate digits.
             shares
                 .into_iter()
                 .map(|(topic, share)| json!([topic, (share * 1e6).round() / 1e6]))
@@ -299,7 +299,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             corpus.path().display().to_string(),
         )
     } else {
-        // New documents go through a corpus of their own, so that they need not fit in memory.
+        // New documents pass through a separate corpus, so that they need not fit in memory.
         let scratch = tempfile::tempdir()
             .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
         let (corpus, built) = new_documents(&args.input, &args.inputs, &model, scratch.path())?;
@@ -354,7 +354,7 @@ fn heldout(
 ) -> Result<Completion, Failure> {
     score(&Collection::of_corpus(corpus), model, seed, simd).ok_or_else(|| {
         Failure::input(format!(
-            "the corpus `{}` holds no documents out: give documents to score, or build it with --heldout 0.01",
+            "the corpus `{}` has no held-out documents: give documents to score, or build it with --heldout 0.01",
             corpus.path().display()
         ))
     })

@@ -42,7 +42,7 @@ pub enum FormatName {
     Uci,
     /// LDA-C: `pairs term:count …`
     Ldac,
-    /// Matrix Market coordinates, a row per document
+    /// Matrix Market coordinates, one row per document
     Mtx,
 }
 
@@ -323,7 +323,7 @@ The vocabulary of the model stays: unknown words are counted and left out. The s
 from the fit, and the new documents are added to the old ones. Without --out the new topics
 replace the old ones. `jensen topics fit --resume DIR` continues a stopped update.";
 
-/// Goes on learning.
+/// Continues to learn.
 #[derive(Args)]
 #[command(after_help = UPDATE_EXAMPLES)]
 pub struct UpdateArgs {

@@ -44,7 +44,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of shards: first the whole corpus, which is then divided and removed.
+/// Builds a folder of shards: first the whole corpus, which it then divides and removes.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -105,7 +105,7 @@ pub fn watched(
     let built = build(sources, out, settings, &mut progress);
     bar.finish_and_clear();
     built.map_err(|error| match error {
-        // An output that cannot be written to is wrong usage; all else lies with the inputs.
+        // An output that cannot be written is wrong usage. Other errors concern the inputs.
         DataError::Io {
             action: "write", ..
         } => Failure::output(error),
@@ -129,14 +129,14 @@ fn summary(built: &Built) -> String {
             built.terms, built.distinct_words
         ),
         format!(
-            "left out    {} tokens of other words",
+            "omitted     {} tokens of other words",
             built.tokens_left_out
         ),
     ];
     if built.uncertain_below > 0 {
         lines.push(format!(
-            "note        too many distinct words to count them all: words in {} or fewer documents may be missing or \
-             undercounted",
+            "note        there are too many distinct words to count all: words in {} or fewer documents may be \
+             missing or undercounted",
             built.uncertain_below
         ));
     }
@@ -171,7 +171,7 @@ fn remark_skipped(counts: &Skipped) {
 /// Reports the documents without proportions, if any.
 pub fn remark_missing(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
-        remark(&format!("note: no proportions of {text}"));
+        remark(&format!("note: no proportions for {text}"));
     }
 }
 
@@ -180,7 +180,7 @@ pub fn remark_left_out(built: &Built) {
     remark_skipped(&built.skipped);
     if built.tokens_left_out > 0 {
         remark(&format!(
-            "note: left out {} tokens of words that the model does not know",
+            "note: Jensen omits {} tokens of words that the model does not have",
             built.tokens_left_out
         ));
     }

@@ -27,7 +27,7 @@ pub fn run(args: &ExportArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Expected probabilities of all words, a row per topic.
+/// Expected probabilities of all words, one row per topic.
 fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();
@@ -44,7 +44,7 @@ fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failur
     })
 }
 
-/// The most probable words of each topic, a line each.
+/// The most probable words of each topic, one per line.
 fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
     let mut text = "topic,rank,word,probability\n".to_owned();
     for (topic, words) in model.top_words(count).iter().enumerate() {
@@ -67,7 +67,7 @@ fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Resul
     }
 }
 
-/// A word in a line of CSV; words of bags may hold anything.
+/// A word in a line of CSV. Words of bags may contain any characters.
 fn cell(word: &str) -> String {
     match word.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", word.replace('"', "\"\"")),

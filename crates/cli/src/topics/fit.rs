@@ -22,10 +22,10 @@ use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 struct Plan {
     corpus: Corpus,
     run: TopicsRun,
-    /// Topics to go on from.
+    /// The topics of an earlier fit to update.
     start: Option<TopicModel>,
     results: ResultFolder,
-    /// When the corpus began to be opened.
+    /// The time at which the corpus was opened.
     begun: Instant,
 }
 
@@ -54,7 +54,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or(path.clone());
     let Some(dir) = &args.resume else {
         check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
-        // Wrong flags are said before anything is read or written.
+        // Checks flags before it reads or writes anything.
         args.flags.settings()?;
         let path = args.corpus.clone().unwrap_or_default();
         let corpus = Corpus::open(&path)?;
@@ -102,13 +102,13 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         )));
     }
     let flags = TopicsRequest {
-        // The old priors as numbers: K does not change, and neither may they.
+        // The old priors as numbers, because neither K nor the priors may change.
         alpha: Some(model.topics.mean_alpha().to_string()),
         eta: Some(model.topics.eta.to_string()),
         topics: Some(topics),
-        // Topics are gone on with as they were made.
+        // The update uses the inference that made the topics.
         inference: Some(model.topics.inference.name().to_owned()),
-        // A schedule was for the first fit; an update starts from topics that are in place.
+        // A schedule was for the first fit. An update starts from existing topics.
         temper: Some(args.flags.temper.clone().unwrap_or_else(|| "none".into())),
         passes: Some(args.flags.passes.unwrap_or(1.0)),
         ..request::over(&args.flags, &stored.flags)?
@@ -203,7 +203,7 @@ fn table(summary: &TopicsSummary) -> String {
     line(
         "in use",
         format!(
-            "{:.0} of {} topics (exp of the entropy of their shares), {} dead",
+            "{:.0} of {} topics are in use (exp of the entropy of their shares), {} dead",
             summary.topics_in_use, summary.topics, summary.dead_topics
         ),
     );

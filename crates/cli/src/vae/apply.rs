@@ -15,7 +15,7 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
-/// Records that are in memory at once.
+/// Number of records in memory at once.
 const CHUNK: usize = 4000;
 
 /// Latent dimensions from which on the marginal likelihood is not estimated by appendix D of the paper.
@@ -35,7 +35,7 @@ impl Fitted {
         let model = vae_model(&folder)?;
         if model.architecture != stored.architecture {
             return Err(Failure::input(format!(
-                "the weights in `{}` are of another architecture than its run.json: they belong to another fit",
+                "the weights in `{}` have another architecture than run.json: they belong to another fit",
                 dir.display()
             )));
         }
@@ -77,7 +77,7 @@ fn draw(
 ) -> Result<(), Failure> {
     let shown: Vec<f32> = model.rows(records).iter().map(|x| *x as f32).collect();
     let image = mosaic(&shown, frame, columns)
-        .ok_or_else(|| no_picture(path, "it would have more than 16 million pixels"))?;
+        .ok_or_else(|| no_picture(path, "the picture would have more than 16 million pixels"))?;
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
@@ -141,7 +141,7 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Hands records over in chunks.
+/// Passes on records in chunks.
 fn in_chunks(
     records: &dyn Records,
     mut each: impl FnMut(&Selection<'_>) -> std::io::Result<()>,
@@ -213,7 +213,7 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// An estimate with its errors under `name`, and `more` beside them; null if there is none.
+/// An estimate with its errors under `name`, with the fields `more`, or null if there is none.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;
@@ -320,7 +320,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         None if latent >= TOO_MANY => line(
             "marginal likelihood",
             format!(
-                "not estimated for {latent} latent values; the importance-weighted bound replaces it"
+                "not estimated for {latent} latent values, because the importance-weighted bound replaces it"
             ),
         ),
         None => {}

@@ -1,8 +1,8 @@
-//! Posteriors with known answers on which a fit can go wrong (`models/adversarial`): nothing wrong is trusted, nothing
-//! crashes, and most of what has an answer gets it.
+//! Posteriors with known answers on which a fit can go wrong (`models/adversarial`): no wrong fit is trusted, no fit
+//! crashes, and most fits are trusted if an answer exists.
 //!
-//! Every sixth is tried; with `JENSEN_ADVERSARIAL=all` in the environment, as `.ci/all` has it, each. Run with
-//! `--nocapture` to see the table.
+//! The test fits every sixth program, or all of them with `JENSEN_ADVERSARIAL=all` in the environment, as in `.ci/all`.
+//! Run with `--nocapture` to see the table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use serde_json::Value;
 /// Draws of every fit.
 const DRAWS: usize = 4000;
 
-/// A trusted mean may be off by so many standard deviations, beyond three standard errors of the draws.
+/// The allowed error of a trusted mean in standard deviations, beyond three standard errors of the draws.
 const MEAN: f64 = 0.15;
 
-/// A trusted standard deviation may be off by such a share of itself, beyond three standard errors of the draws.
+/// The allowed relative error of a trusted standard deviation, beyond three standard errors of the draws.
 const SPREAD: f64 = 0.10;
 
-/// Seconds after which every fit is output to stop, and those that none may take.
+/// The time limit of every fit in seconds, and the seconds that no fit may exceed.
 const BUDGET: &str = "30";
 const SECONDS: f64 = 90.0;
 
-/// Of how many cases one is tried where not all are.
+/// The test fits one of this number of programs if it does not fit all.
 const EVERY: usize = 6;
 
-/// How one fit came out.
+/// The result of one fit.
 struct Case {
     name: String,
     kind: String,
@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// Whether the mean and spread of a fitted value are those of the answer, as far as draws can show.
+/// Whether the mean and standard deviation of a fitted value equal those of the answer within the error of the draws.
 fn faults(answer: &Value, fit: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let parameters = fit["parameters"].as_array().expect("a list");
@@ -60,7 +60,7 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
             }
             continue;
         };
-        // What the tails of draws leave open is said, and no fault.
+        // A report of tails that the draws do not determine is not an error.
         if found["undefined"].is_string() {
             continue;
         }
@@ -73,7 +73,7 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
         if off > MEAN + 3.0 / draws.sqrt() {
             faults.push(format!("the mean of {name} is {off:.2} sd off"));
         }
-        // The relative standard error of an sd; where the fourth moment does not exist no draws can show it.
+        // The relative standard error of an sd; without a fourth moment, draws do not determine it.
         if let Some(kurtosis) = moments[2].as_f64() {
             let error = ((kurtosis.max(0.0) + 2.0) / (4.0 * draws)).sqrt();
             if (s / sd - 1.0).abs() > SPREAD + 3.0 * error {
@@ -114,7 +114,7 @@ fn fit(folder: &Path) -> Case {
         done.code,
         done.stderr
     );
-    // A fit that could not start has no fit.json, and no trust.
+    // A fit that did not start writes no fit.json, and is not trusted.
     let result: Option<Value> = serde_json::from_str(&done.stdout).ok();
     let trusted = result.as_ref().is_some_and(|fit| fit["trusted"] == true);
     assert_eq!(trusted, done.code == 0, "{name}");

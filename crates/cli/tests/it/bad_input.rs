@@ -1,4 +1,4 @@
-//! Bad models and bad data are answered by one clear message and the right exit code.
+//! Bad models and bad data result in one clear message and the right exit code.
 
 use crate::common::{Desk, corpus, jensen};
 
@@ -17,7 +17,7 @@ model {
 }
 ";
 
-/// Fits the mean model to data; the code is 3, the message has all of `wanted` and is said once.
+/// Fits the mean model to data; the exit code is 3, and the message contains all of `wanted` and appears once.
 #[track_caller]
 fn refused(data: &str, wanted: &[&str]) {
     let desk = Desk::new();
@@ -79,7 +79,7 @@ fn a_name_that_was_meant() {
     );
     refused(
         r#"{"N": 2, "y": [1, 2], "x": [1, 2], "scale": 3}"#,
-        &["`k`", "nothing asks for `x`"],
+        &["`k`", "the program does not declare `x`"],
     );
 }
 
@@ -91,7 +91,7 @@ fn files_in_each_others_paths() {
         let finished = jensen(args).expect(3);
         assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
     };
-    said(&["fit", &data, &model], "the program comes first");
+    said(&["fit", &data, &model], "the program must come first");
     let table = desk.file("schools.xlsx", "PK");
     said(&["fit", &model, &table], "is no text");
     said(&["fit", &model, &model], "is a program");
@@ -99,7 +99,7 @@ fn files_in_each_others_paths() {
     said(&["fit", folder.to_str().unwrap()], "the program in it is");
     said(
         &["fit", &model, &data, "--init", "zero"],
-        "--init takes 0, random or a file",
+        "--init needs 0, random or a file",
     );
 }
 
@@ -211,7 +211,7 @@ fn paths_that_cannot_be_written() {
     let finished = jensen(["fit", &model, &data, "--out", &file]).expect(2);
     assert!(finished.stderr.contains("occupied"), "{}", finished.stderr);
     jensen(["fit", &model, &data, "--out", &format!("{file}/below")]).expect(2);
-    // A folder with other people's files is not taken.
+    // The command refuses a folder with other files.
     std::fs::create_dir(desk.path("full")).unwrap();
     desk.file("full/thesis.tex", "mine");
     let finished = jensen(["fit", &model, &data, "--out", &desk.name("full")]).expect(2);
@@ -287,7 +287,7 @@ fn a_posterior_without_a_finite_start() {
         "{}",
         finished.stderr
     );
-    // A model that rejects whatever the parameters are is a bad model.
+    // A model that rejects all parameters is a bad model.
     let model = desk.file(
         "never.stan",
         "parameters { real mu; } model { reject(\"never\"); }",
@@ -322,7 +322,7 @@ fn check_takes_data_with_a_program() {
         "{}",
         checked.stdout
     );
-    // What is called correct can be fitted.
+    // The command can fit what `check` calls correct.
     for program in [
         "model { target += 1; }",
         "parameters { vector[0] m; } model { m ~ normal(0, 1); }",

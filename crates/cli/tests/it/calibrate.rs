@@ -1,11 +1,11 @@
-//! `jensen fit --calibrate`: a right model is calibrated, a wrong one is seen.
+//! `jensen fit --calibrate`: a correct model is calibrated, and the command detects a wrong one.
 
 use std::fs;
 
 use crate::common::{Desk, jensen};
 use serde_json::Value;
 
-/// Few observations under a wide prior.
+/// Few observations with a wide prior.
 const SIMULATOR: &str = "
     data { int<lower=0> N; }
     generated quantities {
@@ -30,7 +30,7 @@ struct Found {
     text: String,
 }
 
-/// A calibration in a folder, with so many fits at a time.
+/// A calibration in a folder, with this number of parallel fits.
 fn calibrate(desk: &Desk, sd: &str, out: &str, threads: &str) -> Found {
     let line = [
         "fit".to_owned(),
@@ -82,9 +82,9 @@ fn a_right_model_is_calibrated_and_a_narrow_prior_is_seen() {
             .starts_with("simulation,seed,verdict,\"mu\",\"sigma\"\n")
     );
     let page = fs::read_to_string(desk.path("right").join("report.html")).expect("a page");
-    assert!(page.contains("No test speaks against the calibration"));
+    assert!(page.contains("No test rejects the calibration"));
 
-    // The same ranks for any number of fits at a time, and nothing is fitted twice.
+    // The ranks are the same for any number of parallel fits, and no fit runs twice.
     let again = calibrate(&desk, "2", "alone", "1");
     assert_eq!(again.ranks, right.ranks);
     let rows = fs::read_to_string(desk.path("alone").join("rows.jsonl")).expect("rows");

@@ -1,4 +1,4 @@
-//! How groups and vectors are taken that scatter about something: chosen centrings, and what they are worth.
+//! Centring of groups and vectors that scatter about a location: the choices, and their effect.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{Desk, corpus, draws_of, jensen, read_json, rows};
 
-/// Numbers of a fit by the name of what is reported: mean and standard deviation.
+/// Numbers of a fit by the name of the variable: mean and standard deviation.
 fn moments(fit: &Value) -> BTreeMap<String, [f64; 2]> {
     let row = |row: &Value| {
         let number = |what: &str| row[what].as_f64().unwrap();
@@ -48,7 +48,7 @@ fn a_funnel_is_fitted_by_centring_it() {
     let plain = run("off");
     assert!(plain.json()["khat"].as_f64().unwrap() > 0.7);
 
-    // More draws are of the same posterior, and the first of them are those of the fit.
+    // More draws come from the same posterior, and the first of them are those of the fit.
     jensen(["fit", &model, "--out", &out, "--seed", "3", "-q"]).expect(0);
     let more = jensen(["draws", &out, "--draws", "1500"]).expect(0).stdout;
     let (first, all) = (draws_of(&desk.path("out")), rows(&more));
@@ -57,8 +57,8 @@ fn a_funnel_is_fitted_by_centring_it() {
     assert!(all.starts_with(&first));
 }
 
-/// Intercepts and slopes that are correlated in the form of Stan's guide: with few houses in most counties, neither a Gaussian nor
-/// chains from it get along with the spread of the slopes.
+/// Correlated intercepts and slopes in the form of Stan's guide: with few houses in most counties, neither a Gaussian
+/// nor chains that start from it describe the standard deviation of the slopes.
 #[test]
 fn correlated_effects_are_fitted_between_centred_and_not() {
     const PROGRAM: &str = "data { int N; int J; array[N] int county; vector[N] x; vector[N] y; }
@@ -126,7 +126,7 @@ fn a_run_that_had_no_time_to_choose_a_centring_chooses_when_it_goes_on() {
     let (whole, stopped) = (desk.name("whole"), desk.name("stopped"));
     let usual = ["fit", model.as_str(), "--seed", "3", "-q", "--out"];
     jensen(usual.iter().chain(&[whole.as_str()])).expect(0);
-    // A quarter of this is no time for the first fit, on any machine.
+    // No machine completes the first fit in a quarter of this time.
     let short = [stopped.as_str(), "--max-seconds", "0.001"];
     jensen(usual.iter().chain(&short)).expect(4);
     let stored = read_json(&desk.path("stopped/run.json"));
@@ -138,8 +138,8 @@ fn a_run_that_had_no_time_to_choose_a_centring_chooses_when_it_goes_on() {
     );
 }
 
-/// A random walk that is seen with noise, by shocks and by elements: the same posterior, which one of the programs has in a form
-/// that no sparse family suits.
+/// A random walk observed with noise, by shocks and by elements: the same posterior, which has a form in one of the
+/// programs that no sparse family suits.
 #[test]
 fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     const BY_SHOCKS: &str = "data { int T; vector[T] y; }
@@ -176,7 +176,7 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     .expect(0);
     let [by_shocks, by_elements] =
         ["out", "other"].map(|run| moments(&read_json(&desk.path(&format!("{run}/fit.json")))));
-    // Every element, and the shocks as draws of their own: standard normal before the data are seen.
+    // Every element, and the shocks as separate draws: they are standard normal before the data.
     for (name, [mean, sd]) in &by_elements {
         let [own, spread] = by_shocks[name];
         assert!(
@@ -186,7 +186,7 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     }
     assert!(by_shocks["z[7]"][1] > 0.3 && by_shocks["z[7]"][1] < 1.1);
 
-    // What was stopped ends as what was not.
+    // A resumed fit ends like an uninterrupted one.
     let fit = [
         "fit", &shocks, &data, "--seed", "2", "-q", "--out", &stopped,
     ];
@@ -195,8 +195,8 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     assert_eq!(draws_of(&desk.path("out")), draws_of(&desk.path("stopped")));
 }
 
-/// Counts under a Gaussian process, whose values have the covariance as their prior, and by standard normal numbers: the same
-/// posterior. In the first form neither Gaussians nor chains get along with the length.
+/// Counts with a Gaussian process, by values whose prior has the covariance, and by standard normal numbers: the same
+/// posterior. In the first form, neither Gaussians nor chains describe the length.
 #[test]
 fn a_gaussian_process_is_whitened_given_what_the_data_say() {
     const BY_VALUES: &str = "data { int N; array[N] real x; array[N] int y; }
@@ -245,8 +245,8 @@ fn a_gaussian_process_is_whitened_given_what_the_data_say() {
     assert!(whitened > written + 3.0, "{whitened} and {written} nats");
 }
 
-/// Growth of a population by steps, with an error that may be nearly nothing: mean fields stand where steps are small, and what these
-/// say of the steps is nothing that chains get along with where they are not.
+/// Growth of a population by steps with an error that may be almost zero: mean fields are accurate for small steps, and
+/// they mislead chains if steps are large.
 #[test]
 fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written() {
     const GROWTH: &str = "data { int T; vector[T] y; }
@@ -291,7 +291,7 @@ fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_writte
         |out: &str| read_json(&desk.path(&format!("{out}/run.json")))["centring"]["powers"].clone();
     assert_eq!(centring("whole"), serde_json::json!([]));
 
-    // What was stopped in the first fit or in the second ends as what was not.
+    // A fit that was stopped in the first or second fit and resumed ends like an uninterrupted one.
     assert_eq!(fit("first", &["--max-iters", "30"]), 4);
     assert_ne!(centring("first"), serde_json::json!([]));
     // So does one whose chains were stopped before they could mix.

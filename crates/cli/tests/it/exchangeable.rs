@@ -65,7 +65,7 @@ fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
         jensen(["fit", "--resume", &parts, "--max-iters", "600", "--quiet"]).expect(4);
         let bytes =
             |out: &str, file: &str| std::fs::read(std::path::Path::new(out).join(file)).unwrap();
-        // The comments list the flags, to which a resumed run adds those that it found.
+        // The comments list the flags, and a resumed run adds its own.
         let draws = |out: &str| -> Vec<String> {
             let text = String::from_utf8(bytes(out, "draws.csv")).unwrap();
             let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -105,7 +105,7 @@ fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
 
 #[test]
 fn records_get_the_policy_of_all_data() {
-    // Collinear predictors: the independent normals that come first cannot be trusted.
+    // Collinear predictors: the independent normals of the first fit cannot be trusted.
     let desk = Desk::new();
     let model = desk.file(
         "line.stan",
@@ -215,7 +215,7 @@ fn what_counts_no_records_is_refused() {
 
 #[test]
 fn snapshots_that_do_not_fit_are_refused_and_svrg_named() {
-    // A network is no linear predictor: `joint` has to keep the means that records were last seen at.
+    // A network is not a linear predictor: `joint` must keep the means at each record's last visit.
     let desk = Desk::new();
     let model = desk.file(
         "network.stan",

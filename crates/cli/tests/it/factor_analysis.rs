@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// 200 rows of six columns around two factors, the first in the first four columns, with noise of variance 0.03 and a cell in eleven
-/// missing; and the cells that are not there.
+/// 200 rows of six columns with two factors, the first in the first four columns, with noise of variance 0.03 and one
+/// of eleven cells missing; and the missing values.
 fn measurements(desk: &Desk) -> (String, Vec<(usize, usize, f64)>) {
     let noise = |i: usize| ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5;
     let (mut text, mut missing) = ("a,b,c,d,e,f\n".to_owned(), Vec::new());
@@ -80,7 +80,7 @@ fn factors_are_found_and_missing_cells_filled_in() {
         .map(|(row, column, x)| (cells[*row][*column] - x).powi(2))
         .sum();
     let error = (squares / missing.len() as f64).sqrt();
-    // The noise alone makes 0.17; the columns' own spread is 1 to 2.
+    // The noise alone accounts for 0.17; the standard deviations of the columns are 1 to 2.
     assert!(error < 0.35, "{error}");
     assert_eq!(
         fs::read_to_string(desk.path("axes/scores.csv"))
@@ -92,7 +92,7 @@ fn factors_are_found_and_missing_cells_filled_in() {
     let page = fs::read_to_string(desk.path("axes/report.html")).unwrap();
     assert!(page.contains("Loadings") && page.contains("Scores"));
 
-    // Interrupted and gone on with, it ends the same.
+    // An interrupted and resumed fit ends the same.
     let parts = desk.path("parts").display().to_string();
     jensen([&base[..], &["--out", &parts, "--max-iters", "3"]].concat()).expect(4);
     let again = [
@@ -152,7 +152,7 @@ fn other_likelihoods_and_mistakes() {
     }
 }
 
-/// Rows that repeat few others, which factors reproduce exactly, have a likelihood without a bound.
+/// Rows that repeat a few others, which factors reproduce exactly, have an unbounded likelihood.
 #[test]
 fn a_likelihood_without_a_bound_is_not_trusted() {
     let desk = Desk::new();
@@ -175,7 +175,7 @@ fn a_likelihood_without_a_bound_is_not_trusted() {
     assert!(said.contains("every column is constant"), "{said}");
 }
 
-/// Columns in units of 1e10 and 1e-6 take no more iterations than others, and have the same loadings in their units.
+/// Columns in units of 1e10 and 1e-6 need no more iterations than others, and have the same loadings in their units.
 #[test]
 fn units_cost_no_iterations() {
     let desk = Desk::new();

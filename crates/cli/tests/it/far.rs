@@ -1,4 +1,4 @@
-//! Posteriors far from where fits begin, or on scales unlike one: right, or not trusted.
+//! Posteriors far from the starting point, or with scales far from one: the fit is correct or not trusted.
 
 use crate::common::{Desk, jensen};
 

@@ -13,7 +13,7 @@ use crate::common::{
 
 const SCHOOLS: &str = "eight_schools_noncentred";
 
-/// Flags of a run that takes some hundred slow iterations, so that it can be stopped in the middle.
+/// Flags of a run of some hundred slow iterations, which a test can stop in the middle.
 const SLOW: [&str; 6] = [
     "--method",
     "bbvi",
@@ -37,7 +37,7 @@ fn a_hopeless_mean_field_is_left_where_the_starts_ended() {
         let trace = trace_of(Path::new(&out));
         let mean_field = trace.iter().any(|record| record["stage"] == "trust");
         assert_eq!(mean_field, fitted, "{program}");
-        // Either way the richer family has the last word.
+        // In both cases the policy judges the richer family last.
         assert_eq!(
             read_json(&Path::new(&out).join("fit.json"))["family"],
             "fullrank"
@@ -426,7 +426,7 @@ fn another_run_does_not_resume() {
     let other = desk.file("data.json", r#"{"J": 2, "y": [1, 2], "sigma": [1, 1]}"#);
     let changed = jensen(["fit", &model, &other, "--resume", &out, "-q"]).expect(2);
     assert!(changed.stderr.contains("data hash"), "{}", changed.stderr);
-    // The same inputs, given again, are the same run.
+    // The same inputs, given again, belong to the same run.
     jensen([
         "fit",
         &model,
@@ -492,8 +492,8 @@ fn starting_points_are_taken_from_files() {
     assert!(refused.stderr.contains('3'), "{}", refused.stderr);
 }
 
-/// What a user of two machines relies on: each level fits the same posterior, its run names the level, and no run goes on
-/// at another.
+/// Users of two machines rely on this: each level fits the same posterior, its run names the level, and no run resumes
+/// at another level.
 #[test]
 fn instruction_sets_agree_and_are_not_mixed() {
     let (model, data) = corpus(SCHOOLS);
@@ -520,7 +520,8 @@ fn instruction_sets_agree_and_are_not_mixed() {
     assert_eq!(trace_of(&desk.path("out")).len(), 40);
 }
 
-/// What CmdStan begins from is what a fit of one's own begins from: the values lie in the bulk, and are read back.
+/// A fit starts at the initial values for CmdStan: the values are within the bulk of the posterior, and the fit reads
+/// them back.
 #[test]
 fn a_fit_hands_initial_values_on() {
     let desk = Desk::new();
@@ -569,7 +570,8 @@ fn a_fit_hands_initial_values_on() {
     assert_eq!(seen.len(), 4, "four draws");
 }
 
-/// Nine effects whose spread follows a scale that only its prior knows: out of reach of a Gaussian as the program has it.
+/// Nine effects whose standard deviation follows a scale with information only from its prior: a Gaussian cannot fit it
+/// in the form of the program.
 #[test]
 fn parameters_of_trustvi_are_flags() {
     let desk = Desk::new();
@@ -596,12 +598,12 @@ fn parameters_of_trustvi_are_flags() {
     assert!(stored.to_string().contains("\"eta\":0.1"), "{stored}");
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     assert!(page.contains("trust-delta0"), "settings are listed");
-    // A resumed run keeps them, and another value is another run.
+    // A resumed run keeps the values, and another value makes another run.
     let resume = ["fit", "--resume", &run, "--quiet", "--max-iters", "1000"];
     let other = jensen(resume.iter().chain(&["--trust-eta", "0.2"])).expect(2);
     assert!(other.stderr.contains("eta"), "{}", other.stderr);
     jensen(resume).expect(0);
-    // After the starts, which have regions of their own.
+    // After the starts, which have separate regions.
     let trace = trace_of(&desk.path("run"));
     let first = trace.iter().find(|record| record["accepted"].is_number());
     assert_eq!(first.unwrap()["radius"], 1.5);
@@ -613,8 +615,14 @@ fn parameters_of_trustvi_are_flags() {
         let refused = jensen(base.iter().chain(flags)).expect(2);
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
     };
-    refused(&["--trust-eta", "0.6"], "eta must lie between 0 and 0.5");
-    refused(&["--trust-nu1", "0.7"], "nu1 must lie between 0 and 0.7");
+    refused(
+        &["--trust-eta", "0.6"],
+        "eta is 0.6, but must be between 0 and 0.5",
+    );
+    refused(
+        &["--trust-nu1", "0.7"],
+        "nu1 is 0.7, but must be between 0 and 0.7",
+    );
     refused(
         &["--trust-eta", "0.1", "--method", "advi"],
         "--method trust",

@@ -12,7 +12,7 @@ const LINE: &str = "
     parameters { real mu; real<lower=0> sigma; }
     model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }";
 
-/// The program, so many data sets, one of the wrong size and one that is not there.
+/// The program, this number of data sets, one of the wrong size and one that does not exist.
 fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     let mut line = vec!["fit-many".to_owned(), desk.file("line.stan", LINE)];
     for set in 0..sets {
@@ -35,7 +35,7 @@ fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
     let without = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
-        // Lines that go on with a message between quotes have no seconds.
+        // Lines that continue a quoted message have no seconds.
         let timed = cells.len() > 7;
         let kept = cells
             .iter()
@@ -63,7 +63,7 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     assert_eq!((rows(",trusted,"), rows(",failed,")), (12, 6), "{one:#?}");
     assert!(one[0].ends_with("mean(mu),sd(mu),mean(sigma),sd(sigma)"));
     assert!(one.iter().any(|row| row.contains("there is no such file")));
-    // A second start has nothing to do; a row cut short by a kill is made again.
+    // A second start has no work left; the run repeats a row that a kill cut short.
     let rows = desk.path("one").join("rows.jsonl");
     let kept = fs::read(&rows).unwrap();
     assert_eq!(run("2", "one"), one);
@@ -90,7 +90,7 @@ fn a_run_that_was_killed_goes_on() {
         }
         child.kill().expect("a process");
         child.wait().expect("a process");
-        // Nothing that was there is lost.
+        // All earlier rows are still there.
         assert!(count() >= before);
         before = count();
     }

@@ -12,7 +12,7 @@ fn program(before: &str, after: &str) -> String {
     format!("{before} parameters {{ real x; }} model {{ x ~ normal(0, 1); }} {after}")
 }
 
-/// Fits a program that must be refused, and gives what was said.
+/// Fits a program that the command must refuse, and returns its message.
 fn refused(desk: &Desk, source: &str, flags: &[&str]) -> String {
     let model = desk.file("model.stan", source);
     let args = ["fit", &model].into_iter().chain(flags.iter().copied());
@@ -102,7 +102,7 @@ fn a_flipped_bit_is_output() {
     );
 }
 
-/// An archive of another fit of the same program and data is whole, and has nothing to do with this fit's verdict.
+/// An archive of another fit of the same program and data is intact, and does not affect the verdict on this fit.
 #[test]
 fn an_archive_of_another_fit_is_refused() {
     let desk = Desk::new();
@@ -118,14 +118,14 @@ fn an_archive_of_another_fit_is_refused() {
     fs::copy(there, &here).unwrap();
     let said = jensen(draws).expect(3).stderr;
     assert!(
-        said.contains(name) && said.contains("not the file that this fit wrote"),
+        said.contains(name) && said.contains("not the one that this fit stored"),
         "{said}"
     );
     fs::write(&here, own).unwrap();
     jensen(draws).expect(0);
 }
 
-/// With `--json`, a command writes an object however it ends.
+/// With `--json`, a command always writes an object, also on failure.
 #[test]
 fn a_fit_that_cannot_start_prints_an_object() {
     let desk = Desk::new();
@@ -235,16 +235,16 @@ fn loops_without_an_end_keep_to_the_time() {
     ] {
         let begun = Instant::now();
         let said = refused(&desk, &source, &["--max-seconds", "1", "--memory-limit", "1GiB"]);
-        // What is compiled has a limit on steps, too, which a fast machine meets first.
-        let steps = source.contains("i < 2000000000") && said.contains("gave up after 10000000 steps");
+        // Compiled code also has a limit on steps, which a fast machine reaches first.
+        let steps = source.contains("i < 2000000000") && said.contains("stopped after 10000000 steps");
         assert!(steps || said.contains("--max-seconds 1"), "{said}");
-        // A second of the limit and one to end, and what a busy machine adds.
+        // One second for the limit, one to end, and an allowance for a busy machine.
         assert!(begun.elapsed() < Duration::from_secs(6), "{source}: {:?}", begun.elapsed());
     }
 }
 
-/// One evaluation takes half a minute of sixty products, or seconds of one inverse, in many lanes. The system ends whoever takes
-/// more processor time than the limit of a second, one to end, and what building takes.
+/// One evaluation takes half a minute for sixty products, or seconds for one inverse, in many lanes. The system ends a
+/// process that uses more processor time than the limit of one second, one to end, and the build of the model.
 #[cfg(unix)]
 #[test]
 fn an_evaluation_that_takes_long_is_not_waited_for() {
@@ -311,7 +311,7 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
 fn a_stop_before_the_first_state_leaves_what_was_there() {
     let desk = Desk::new();
     let quick = desk.file("quick.stan", &program("", ""));
-    // Built at once, and evaluated for seconds before there is a first state.
+    // The program builds at once, and then evaluates for seconds before the first state exists.
     let source = "parameters { matrix[250, 250] A; }
         model { to_vector(A) ~ normal(0, 1); sum(A * A * A * A * A * A * A * A) ~ normal(0, 1); }";
     let slow = desk.file("slow.stan", source);
@@ -334,7 +334,7 @@ fn a_stop_before_the_first_state_leaves_what_was_there() {
         let before = fs::read(&request).ok();
         let mut child = start(["fit", &slow, "--out", &out]);
         let begun = Instant::now();
-        // The run begins once it is written down what is run.
+        // The run begins once the folder contains its description.
         while fs::read(&request)
             .ok()
             .is_none_or(|now| before.as_ref() == Some(&now))
@@ -354,7 +354,7 @@ fn a_stop_before_the_first_state_leaves_what_was_there() {
     assert!(files().iter().all(|(name, _)| name != "fit.json"
         && !name.starts_with("draws")
         && !name.ends_with(".tmp")));
-    // What is left is in nobody's way, and the fit that then stands there outlives the same.
+    // An interrupted run does not block the next one, and leaves a completed fit in the folder unchanged.
     jensen(["fit", &quick, "--draws", "10", "--out", &out]).expect(0);
     let whole = files();
     interrupted();
@@ -466,7 +466,7 @@ fn a_resumed_fit_leaves_the_files_of_one_that_was_left_alone() {
             "model.stan",
         ] {
             let [a, b] = [whole, parts].map(|folder| fs::read(folder.join(name)).unwrap());
-            // Resuming resolves what was left to the machine.
+            // On resuming, the machine determines settings that were left open.
             if name == "run.json" {
                 let [a, b] = [a, b]
                     .map(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).unwrap());
@@ -501,7 +501,7 @@ fn litter_of_killed_runs_goes_and_is_in_nobodys_way() {
         let litter = left.filter(|entry| entry.file_name().to_string_lossy().ends_with(".tmp"));
         assert_eq!(litter.count(), 0, "{}", folder.display());
     }
-    // What is not ours keeps the folder from being taken.
+    // A foreign file prevents the command from using the folder.
     let other = desk.path("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.tmp"), "mine").unwrap();
@@ -546,7 +546,7 @@ fn limited(limit: &str, args: &[&str]) -> (Option<i32>, String) {
     (done.status.code(), said)
 }
 
-/// Runs the command with files of at most so many blocks of 512 bytes.
+/// Runs the command with a limit on file size, in blocks of 512 bytes.
 #[cfg(unix)]
 fn with_small_files(blocks: u32, args: &[&str]) -> (Option<i32>, String) {
     limited(&format!("ulimit -f {blocks}"), args)
@@ -572,7 +572,7 @@ fn a_system_without_more_memory_is_one_error() {
         "--out",
         &out,
     ];
-    // No room for the first stack, for that of the threads, and for the data.
+    // The memory is too small for the first stack, for the threads' stacks, and for the data.
     for (megabytes, part) in [
         (100, "cannot start a thread with a stack"),
         (700, "cannot start 1 threads"),
@@ -589,7 +589,7 @@ fn a_system_without_more_memory_is_one_error() {
     jensen(args).expect(0);
 }
 
-/// With fewer files than it opens at once it says so, and leaves nothing that a later run cannot write over.
+/// If the limit on open files is too small, the command reports this, and leaves nothing that would block a later run.
 #[cfg(target_os = "linux")]
 #[test]
 fn few_files_are_one_error_or_enough() {
@@ -625,7 +625,7 @@ fn few_files_are_one_error_or_enough() {
     jensen(args).expect(0);
 }
 
-/// Users other than root have a limit on processes, of which threads are some.
+/// Users other than root have a limit on processes, which includes threads.
 #[cfg(target_os = "linux")]
 #[test]
 fn few_threads_are_one_error_or_enough() {
@@ -664,13 +664,13 @@ fn an_earlier_fit_stays_where_a_new_one_cannot_be_written() {
         assert_eq!(left.find(|name| name.ends_with(".tmp")), None, "{blocks}");
         jensen(["draws", &out, "--draws", "5"]).expect(0);
     }
-    // With room the new fit takes its place, and nothing of the earlier one is left.
+    // With enough space the new fit replaces the earlier one, and all earlier files are gone.
     jensen(args).expect(0);
     assert_ne!(draws, draws_of(folder));
     assert!(!folder.join(".earlier").exists());
 }
 
-/// A corpus of a few documents, which is mapped whatever its length.
+/// A corpus of a few documents, which Jensen maps at any length.
 #[cfg(feature = "topics")]
 fn small_corpus(desk: &Desk) -> String {
     let line = |i: usize| {
@@ -715,7 +715,7 @@ fn a_corpus_that_changes_under_a_fit_is_one_error() {
         }),
         ("changed while it was read", |path| {
             let length = fs::metadata(path).expect("a file").len() as usize;
-            // In place: a file that is made anew is short for a moment.
+            // In place: a newly created file is short for a moment.
             let file = fs::OpenOptions::new().write(true).open(path);
             let written = file.expect("a file").write_all(&vec![0xff; length]);
             written.expect("it can be written");

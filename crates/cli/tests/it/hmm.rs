@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// Two series of two-dimensional steps between two levels, one after the other or row by row in turn; and which level each row
-/// has.
+/// Two series of two-dimensional steps between two levels, one after the other or in alternating rows, and the level of
+/// each row.
 fn strides(desk: &Desk, name: &str, mixed: bool) -> (String, Vec<usize>) {
     let step = |series: usize, t: usize| {
         let level = (t / 20 + series) % 2;
@@ -81,14 +81,14 @@ fn states_of_several_sequences_are_found() {
         assert_eq!(*state, expected + 1);
         assert!(p[expected] > 0.99);
     }
-    // Rows of sequences in turn are the same sequences, and are output in the order of the table.
+    // Interleaved rows form the same sequences, and the output has the order of the table.
     let (mixed, levels) = strides(&desk, "mixed.csv", true);
     let turned = jensen(["hmm", "predict", &out, &mixed]).expect(0).stdout;
     assert!(turned.contains("\n1,ann,") && turned.contains("\n2,bob,"));
     for ((_, state), level) in states(&turned).iter().zip(&levels) {
         assert_eq!(*state == high + 1, *level == 1);
     }
-    // Interrupted and gone on with, it ends the same.
+    // An interrupted and resumed fit ends the same.
     let other = desk.path("parts").display().to_string();
     let args = [
         &base[..],
@@ -111,7 +111,7 @@ fn states_of_several_sequences_are_found() {
     assert_eq!(again["chain"], fit["chain"]);
 }
 
-/// Whether there was a disaster in a mine within four months: often until about 1890, seldom after.
+/// Whether there was a disaster in a mine within four months: often until about 1890, rarely later.
 #[test]
 fn the_years_of_disasters_end() {
     let desk = Desk::new();
@@ -187,7 +187,7 @@ fn what_chains_cannot_have_is_output() {
             "--temper anneal",
             2,
         ),
-        (vec![&*counts, "-k", "9"], "ask for fewer", 3),
+        (vec![&*counts, "-k", "9"], "use fewer", 3),
     ] {
         let done = jensen([&["hmm", "fit"], &args[..]].concat()).expect(code);
         assert!(done.stderr.contains(output), "{args:?}: {}", done.stderr);

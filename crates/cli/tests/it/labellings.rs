@@ -1,4 +1,4 @@
-//! Modes that differ in nothing but the order of array elements are one answer; other modes are not.
+//! Modes that differ only in the order of array elements are one answer; other modes are not.
 
 use crate::common::{Desk, jensen};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn warnings(fit: &Value) -> String {
     fit["warnings"].to_string()
 }
 
-/// Components without an order, with shares, means and scales of their own.
+/// Components without an order, with separate shares, means and scales.
 fn components(count: usize, first: usize) -> String {
     format!(
         "parameters {{ simplex[{count}] w; vector[{count}] mu; vector<lower=0>[{count}] sigma; }}
@@ -55,7 +55,7 @@ fn components_without_an_order_are_one_answer_with_two_labellings() {
         assert_eq!(fit["labellings"], 2);
         let mut found = [1, 2].map(|k| (mean(&fit, &format!("mu[{k}]")), k));
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Means and numbers of the clusters; the prior of the shares counts as five more of each.
+        // Means and sizes of the clusters; the prior of the shares adds five to each.
         for ((mu, k), (centre, number)) in found.into_iter().zip([(-6.17, 11.0), (6.98, 13.0)]) {
             assert!((mu - centre).abs() < 0.15, "{mu}, not {centre}");
             let w = mean(&fit, &format!("w[{k}]"));
@@ -66,7 +66,7 @@ fn components_without_an_order_are_one_answer_with_two_labellings() {
 
 #[test]
 fn three_components_have_six_labellings() {
-    // Whether it is trusted is another matter: there are a dozen poorer optima.
+    // Whether the fit is trusted is a different question: there are a dozen poorer optima.
     let desk = Desk::new();
     let program = format!("{DATA}\n{}", components(3, 6));
     let model = desk.file("model.stan", &program);
@@ -94,7 +94,7 @@ fn the_summary_says_how_many_labellings_there_are() {
 
 #[test]
 fn a_component_that_the_model_tells_apart_has_no_other_labelling() {
-    // A little more weight on the first: the labellings differ by a nat, and are not one answer.
+    // A slightly larger weight on the first: the labellings differ by a nat, and are not one answer.
     let program = "
         parameters { vector[2] mu; }
         model {
@@ -122,11 +122,11 @@ fn a_quantity_with_two_modes_of_its_own_is_not_output_in_one_of_them() {
     let fit = fitted(program, &["--family", "fullrank"], 4);
     assert_eq!(fit["labellings"], Value::Null);
     assert!(
-        warnings(&fit).contains("leaves the density the same"),
+        warnings(&fit).contains("the log density is the same if the signs"),
         "{}",
         warnings(&fit)
     );
-    // Both modes, by the policy: z has mean 0 and variance 25 + 2.
+    // The policy finds both modes: z has mean 0 and variance 25 + 2.
     let fit = fitted(program, &["--seed", "1"], 0);
     assert!(
         fit["family"].as_str().unwrap().starts_with("mixture"),

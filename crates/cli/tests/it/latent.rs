@@ -102,7 +102,7 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
     let page = fs::read_to_string(desk.path("run").join("report.html")).unwrap();
     assert!(page.contains("icar: mean") && page.contains("Calibration"));
 
-    // The same rows are predicted as they were fitted, without the files of the fit.
+    // The stored fit predicts the same rows as before, without the input files of the fit.
     let predicted = jensen(["latent", "predict", &out, "--at", &table])
         .expect(0)
         .stdout;
@@ -114,7 +114,7 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
             assert!((x - y).abs() <= 1e-6 * (1.0 + y.abs()), "{a}\n{b}");
         }
     }
-    // A finished run is resumed to the same result.
+    // Resuming a finished run gives the same result.
     let again = jensen(["latent", "fit", "--resume", &out, "--json"])
         .expect(0)
         .json();
@@ -255,7 +255,7 @@ fn mistakes_are_output_where_they_are() {
         (
             "bernoulli",
             "gp(rbf, on=a) + rw1(on=a)",
-            "cannot stand in one sum",
+            "cannot be in one sum",
             3,
         ),
         ("poisson", "rbf", "`rbf` is a kernel: write `gp(rbf)`", 3),
@@ -265,7 +265,7 @@ fn mistakes_are_output_where_they_are() {
             "cannot read `none.graph`",
             3,
         ),
-        ("poisson", &icar, "and nodes are numbered from 1 to 2", 3),
+        ("poisson", &icar, "but nodes are numbered from 1 to 2", 3),
         ("poisson", "iid(variance~2", "expected `,` or `)`", 3),
         ("fish", "iid()", "there is no `fish`", 3),
     ];
@@ -310,7 +310,7 @@ fn mistakes_are_output_where_they_are() {
     let done = jensen(bound).expect(3);
     assert!(
         done.stderr
-            .contains("not offered for the likelihood `poisson`; choose exact"),
+            .contains("the likelihood `poisson` has no bound"),
         "{}",
         done.stderr
     );
@@ -363,12 +363,12 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     assert!(number(&fixed, "bound") < number(&learnt, "bound") - 1.0);
     let said = fixed["warnings"].to_string();
     assert!(said.contains("keep their starting values"), "{said}");
-    // What is stored stays fixed when it is gone on with.
+    // A stored fixed value stays fixed when the fit is resumed.
     let again = jensen(["latent", "fit", "--resume", &out, "--json"])
         .expect(0)
         .json();
     assert_eq!(again["bound"], fixed["bound"]);
-    // Of several parameters of a likelihood some may be given.
+    // A user may give some of several parameters of a likelihood.
     let file = desk.path("curve.csv").display().to_string();
     let t = json(&[
         "--likelihood",
@@ -388,7 +388,7 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     assert!(page.contains("The data and the fit"));
 }
 
-/// Lines of a CSV file as numbers, by the names of its head.
+/// The lines of a CSV file as numbers, by the names in its header.
 fn columns(text: &str, names: &[&str]) -> Vec<Vec<f64>> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
@@ -449,7 +449,7 @@ fn observations_have_intervals_and_rows_are_drawn_together() {
         far += (draw[0][2] - draw[2][2] - predicted[0][0] + predicted[2][0]).powi(2) / 4000.0;
         y += (draw[2][4] - draw[2][2]).powi(2) / 4000.0;
     }
-    // Neighbours go together; what is far apart does not.
+    // Neighbours are correlated; distant points are not.
     let alone = 2.0 * predicted[0][1].powi(2);
     assert!(near < 0.5 * alone, "{near} {alone}");
     let apart = predicted[0][1].powi(2) + predicted[2][1].powi(2);
@@ -488,7 +488,7 @@ fn a_precision_from_a_file_is_a_field() {
     let (a, b) = (number(&mine, "bound"), number(&known, "bound"));
     assert!((a - b).abs() < 1e-6, "{a} {b}");
     assert_eq!(mine["trusted"], true);
-    // The folder has its own copy.
+    // The folder has a copy of the data.
     fs::remove_file(&matrix).unwrap();
     let few = desk.file("few.csv", "day\n3\n4\n");
     let text = jensen(["latent", "predict", &out, "--at", &few])
@@ -548,7 +548,7 @@ fn raw_columns_are_measured_and_a_plain_model_is_asked() {
     }
     let said = own["warnings"].to_string();
     assert!(said.contains("in the table's units"), "{said}");
-    // Effects held near 0 predict worse than least squares, which the verdict says.
+    // Effects fixed near 0 predict worse than least squares, and the verdict reports it.
     let tight = "intercept() + fixed(area, rooms, variance=1e-4)";
     let held = jensen([&["latent", "fit", "--json"], &base[..], &["--prior", tight]].concat())
         .expect(4)
@@ -598,7 +598,7 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
 #[test]
 fn a_walk_is_read_between_its_nodes() {
     let desk = Desk::new();
-    // A wave on a column of six decimals, and on the same column of two.
+    // A wave on a column with six decimals, and on the same column with two.
     let table = |name: &str, digits: usize, more: &str| {
         let rows: String = (0..300u32)
             .map(|i| {
@@ -634,14 +634,17 @@ fn a_walk_is_read_between_its_nodes() {
     fit(&table("fine.csv", 6, ""), "rw2(on=x)", &out).expect(0);
     fit(&table("rounded.csv", 2, ""), "rw2(on=x)", &rounded).expect(0);
     for (fine, rounded) in means(&out).iter().zip(means(&rounded)) {
-        // Rounding moves x by 0.005 at most, and the wave by as much.
+        // Rounding changes x by 0.005 at most, and the wave by the same amount.
         assert!((fine - rounded).abs() < 0.02, "{fine} {rounded}");
     }
     let close = table("close.csv", 6, "3,0.1\n3.00001,0.2\n");
     let walk = fit(&close, "rw2(on=x)", &desk.name("close"))
         .expect(0)
         .stdout;
-    assert!(walk.contains("`x` is read from 2000 nodes"), "{walk}");
+    assert!(
+        walk.contains("interpolates `x` linearly between 2000 nodes"),
+        "{walk}"
+    );
     for (prior, message) in [
         (
             "ar1(on=x)",

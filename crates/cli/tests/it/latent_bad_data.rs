@@ -2,7 +2,7 @@
 
 use crate::common::{Desk, jensen};
 
-/// Fits a table under a prior whose files are named by `@NAME`, and answers the exit code and all that was said.
+/// Fits a table with a prior whose files are named by `@NAME`, and returns the exit code and all messages.
 fn fit(desk: &Desk, likelihood: &str, prior: &str, table: &str, more: &[&str]) -> (i32, String) {
     let folder = desk.path(".").display().to_string();
     let prior = prior.replace('@', &format!("{folder}/"));
@@ -132,7 +132,7 @@ fn what_cannot_be_used_is_refused_with_its_location() {
             "gp(rbf)",
             "nan.csv",
             &[],
-            &["`x` is missing in row 2; fill it in or leave the row out"],
+            &["`x` is missing in row 2; fill it in or remove the row"],
         ),
         (
             "bernoulli",
@@ -177,7 +177,7 @@ fn what_cannot_be_used_is_refused_with_its_location() {
             "gp(rbf, on=x)",
             "exposure.csv",
             &["--exposure", "e"],
-            &["the exposure in row 2 is 0; it must be positive"],
+            &["the exposure in row 2 is 0, but must be positive"],
         ),
         (
             "binomial",
@@ -282,7 +282,7 @@ fn what_has_a_remedy_is_fitted_and_the_remedy_is_output() {
             "bernoulli",
             "gp(rbf, variance=1, lengthscale=1)",
             "towns.csv",
-            &["columns of words are no inputs of `gp`: town; add a term such as iid(on=town)"],
+            &["columns of words cannot be inputs of `gp`: town; add a term such as iid(on=town)"],
         ),
         (
             "bernoulli",
@@ -295,7 +295,7 @@ fn what_has_a_remedy_is_fitted_and_the_remedy_is_output() {
             "icar(graph=@pieces.graph, on=region, precision=1)",
             "region.csv",
             &[
-                "the graph has 3 components, each with a flat level of its own",
+                "the graph has 3 components, and the prior is flat in the level of each",
                 "1 nodes without neighbours, which are independent",
             ],
         ),
@@ -313,7 +313,7 @@ fn what_has_a_remedy_is_fitted_and_the_remedy_is_output() {
             "covariance(matrix=@singular.csv, variance=1)",
             "three.csv",
             &[
-                "singular.csv: the prior covariance is singular to rounding: added 1.0e-12 to its diagonal",
+                "singular.csv: the prior covariance is numerically singular, so Jensen added 1.0e-12 to its diagonal",
             ],
         ),
     ];

@@ -1,4 +1,4 @@
-//! The steps of a new user's first hour: a table with words, starts, labels, and a look at what is done.
+//! The steps of a new user's first hour: a table with words, starts, labels, and progress.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ fn words_of_new_data_mean_what_they_meant_in_the_fit() {
             &made,
         ])
     };
-    // Alone, the first word of the alphabet would be the first group.
+    // Without other information, the alphabetically first word would be the first group.
     ask("oak\noak\nbeech\n").expect(0);
     let output = crate::common::read_json(std::path::Path::new(&summary));
     for (row, expected) in [30.0, 30.0, 20.0].into_iter().enumerate() {
@@ -106,7 +106,10 @@ fn a_start_may_have_some_of_the_parameters() {
         "{said}"
     );
     let said = fit("{}").expect(3).stderr;
-    assert!(said.contains("no parameter has a value"), "{said}");
+    assert!(
+        said.contains("the file has no value of a parameter"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn coordinates_are_compared_with_the_program_before_the_fit() {
     let said = fit(r#"{"dims": {"thet": ["tree"]}}"#).expect(3).stderr;
     assert!(said.contains("did you mean `theta`?"), "{said}");
     fit(r#"{"coords": {"G": ["ash", "beech", "oak"]}}"#).expect(0);
-    // They are kept with the fit.
+    // The fit stores them.
     let more = desk.name("more.nc");
     jensen(["draws", &out, "--draws", "3", "--out", &more]).expect(0);
     let bytes = std::fs::read(&more).unwrap();

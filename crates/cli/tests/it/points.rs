@@ -1,5 +1,5 @@
-//! `jensen mixture` and `jensen factors` from a table to a report. Seeds are such that these small fits find the best of
-//! their optima.
+//! `jensen mixture` and `jensen factors` from a table to a report. The seeds are chosen so that these small fits find
+//! the best of their optima.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -48,7 +48,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
         &out,
     ];
     let finished = jensen(args).expect(0);
-    // Weights and means, a row a component.
+    // Weights and means, one row per component.
     assert!(
         finished.stdout.contains("component  weight"),
         "{}",
@@ -72,7 +72,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
     }
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     for part in [
-        "Means among the points",
+        "Component means among the points",
         "Temperature",
         "component",
         "0.333",
@@ -82,7 +82,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
     for name in ["means.svg", "means.png", "course.svg", "course.png"] {
         assert!(desk.path("run").join(name).exists(), "{name}");
     }
-    // Going on from a run that is over changes nothing.
+    // Resuming a finished run changes nothing.
     jensen(args.into_iter().chain(["--resume", "--quiet"])).expect(0);
     let again = read_json(&desk.path("run/fit.json"));
     assert_eq!(again["components"], fit["components"]);
@@ -273,7 +273,7 @@ fn what_cannot_be_fitted_is_named() {
         (
             vec!["mixture", "fit", &counts, "-k", "1", "--kind", "bernoulli"],
             3,
-            "take 0 and 1",
+            "need 0 and 1",
         ),
         (
             vec!["mixture", "fit", &data, "-k", "2", "--kind", "multinomial"],
@@ -330,7 +330,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     assert_eq!(kept["elbo"], fit["elbo"]);
     for row in candidates {
         assert!(of(row, "evidence") <= of(kept, "evidence"), "{row}");
-        // log K! beside the bound.
+        // The bound also has log K!.
         let names: f64 = (1..=row["parts"].as_u64().unwrap())
             .map(|k| (k as f64).ln())
             .sum();
@@ -338,7 +338,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     }
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     assert!(page.contains("Fits compared"));
-    // A row in each cluster, one far from all, one of which only y is known, and one of which nothing is.
+    // A row in each cluster, one far from all, one with a known y only, and one without values.
     let new = file(
         &desk,
         "new.csv",
@@ -377,7 +377,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     }
     assert!(rows[3][1] < rows[0][1] - 10.0);
     assert_eq!(rows[4][0], nearest(0.0, 6.0));
-    // Nothing is known: the weights.
+    // Without known values the result is the weights.
     assert!(
         rows[5][1].abs() < 1e-12 && (rows[5][2] - 1.0 / 3.0).abs() < 0.01,
         "{:?}",

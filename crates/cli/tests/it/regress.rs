@@ -42,7 +42,7 @@ fn a_formula_is_fitted_under_the_names_of_the_table_and_predicts_new_rows() {
         done.stdout
     );
     assert!(
-        done.stderr.contains("1 of 40 rows are left out"),
+        done.stderr.contains("omits 1 of 40 rows"),
         "{}",
         done.stderr
     );

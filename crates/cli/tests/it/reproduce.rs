@@ -1,4 +1,4 @@
-//! `jensen reproduce`, as far as it goes without running an experiment; the library tests the rest.
+//! `jensen reproduce` without running an experiment; the library tests the rest.
 
 use crate::common::{Desk, corpus, jensen};
 

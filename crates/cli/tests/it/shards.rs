@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::common::{Desk, jensen};
 
-/// Text of so many documents about two things.
+/// This number of documents about two topics.
 fn text(documents: usize) -> String {
     let words = |kind: &str, i: usize| {
         let word = |j: usize| format!("{kind}{}", char::from(b'a' + ((i * 7 + j * j) % 13) as u8));
@@ -69,7 +69,7 @@ fn shards_are_one_corpus_for_every_command() {
     build(&desk, "one", &[]).expect(0);
     build(&desk, "single", &["--shards", "1"]).expect(0);
     build(&desk, "four", &["--shards", "9"]).expect(0);
-    // A corpus that is built again has the shards that it is asked for.
+    // A rebuilt corpus has the requested number of shards.
     build(&desk, "four", &["--shards", "4"]).expect(0);
     assert_eq!(fs::read_dir(desk.path("four")).unwrap().count(), 5);
     for temper in ["none", "global", "local=0.5"] {
@@ -110,9 +110,9 @@ fn shards_that_are_missing_or_strange_are_named() {
     let shard = desk.path("leaves").join("0002.corpus");
     let kept = fs::read(&shard).unwrap();
     fs::remove_file(&shard).unwrap();
-    refused("0002.corpus` is missing, of 4");
+    refused("0002.corpus` of 4 is missing");
     fs::copy(desk.path("one"), &shard).unwrap();
-    refused("is not the one that was built with the others");
+    refused("is from another build");
     fs::write(&shard, &kept[..kept.len() - 4]).unwrap();
     refused("was cut short");
     fs::remove_file(desk.path("leaves").join("shards.json")).unwrap();

@@ -1,8 +1,8 @@
-//! Folders that an earlier version wrote are read, and gone on with: the promise of the book's page on outputs.
+//! Jensen reads folders of an earlier version, and continues their fits, as the book's page on outputs promises.
 //!
-//! `tests/stored/VERSION` holds what that version wrote, all but reports, pictures and NetCDF. Once a version is released it
-//! is never made anew: a version that changes a format adds a folder of its own. These commands wrote it, in a folder `/data`
-//! with the tables, the program and the corpus beside the results:
+//! `tests/stored/VERSION` holds the output of that version, except reports, pictures and NetCDF. The folder of a
+//! released version never changes: a version that changes a format adds another folder. These commands wrote it, in a
+//! folder `/data` that also held the tables, the program and the corpus:
 //!
 //! ```text
 //! jensen fit normal.stan normal.json --max-iters 4 --draws 20 --seed 3 --simd scalar --out fit
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{Desk, jensen, read_json, rows};
 use serde_json::Value;
 
-/// A copy of everything that version 0.1.0 left.
+/// A copy of the stored folder of version 0.1.0.
 fn stored(desk: &Desk) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored/0.1.0");
     let to = desk.path("stored");
@@ -179,7 +179,7 @@ fn a_latent_model_predicts_and_goes_on() {
     let predicted = jensen(["latent", "predict", name(&folder), "--at", name(&counts)]);
     assert_eq!(predicted.expect(0).stdout.lines().count(), 21);
     let before = read_json(&folder.join("fit.json"));
-    // The instruction set is that of the machine, so that the run may be another one here.
+    // The instruction set is that of the machine, so the run may differ here.
     jensen(["latent", "fit", "--resume", name(&folder), "--force", "-q"]).expect(0);
     let bound = |fit: &Value| fit["bound"].as_f64().unwrap();
     assert!((bound(&judged(&folder)) - bound(&before)).abs() < 1e-6);

@@ -118,7 +118,7 @@ fn abstracts_become_topics_that_predict() {
             .contains("<svg")
     );
 
-    // The same documents are scored the same way again.
+    // Scoring the same documents again gives the same scores.
     let again = jensen(["topics", "evaluate", &run, "--json"])
         .expect(0)
         .json();
@@ -140,7 +140,7 @@ fn abstracts_become_topics_that_predict() {
     proportions_tell_fields_apart(&run);
 }
 
-/// Documents of a field are closer to each other than to those of others.
+/// Documents of one field are closer to each other than to documents of other fields.
 fn proportions_tell_fields_apart(run: &str) {
     let lines = jensen([
         "topics",
@@ -291,7 +291,7 @@ fn what_ends_hot_is_not_trusted() {
         );
         let status = hot["status"].as_str().unwrap();
         assert!(status.starts_with("ended at temperature"), "{status}");
-        // What the warning advises, done: the flags between its first back-quotes.
+        // Follows the advice of the warning: the flags between its first back-quotes.
         let warning = hot["warnings"][0].as_str().unwrap();
         let flags: Vec<&str> = warning.split('`').nth(1).unwrap().split(' ').collect();
         let mended = if warning.contains("--resume") {
@@ -341,7 +341,7 @@ fn new_documents_update_a_fit() {
     ]);
     let said = said.expect(0);
     assert!(!said.stderr.contains("warning"), "{}", said.stderr);
-    // All new documents are in the sample of the bound, but not the old ones that it stands for as well.
+    // The sample of the bound has all new documents, but not also the old ones that it represents.
     let fit = read_json(&desk.path("updated/fit.json"));
     let (elbo, se) = (
         fit["elbo"].as_f64().unwrap(),
@@ -351,7 +351,7 @@ fn new_documents_update_a_fit() {
         se > 1e-3 * elbo.abs() && se < 0.1 * elbo.abs(),
         "{elbo} ± {se}"
     );
-    // What was learned from is predicted better.
+    // The fit predicts its training documents better.
     assert!(
         score(&updated) > before + 0.01,
         "{} {before}",
@@ -412,7 +412,7 @@ fn topics_are_exported_in_words() {
         .collect();
     assert_eq!(numbers, rows.concat());
 
-    // The same words as in the results, where topics are sorted by size.
+    // The same words as in the results, which sort topics by size.
     let top = jensen(["topics", "export", &run, "--top", "3"]).expect(0);
     let fit = read_json(&desk.path("run/fit.json"));
     for row in fit["topic_rows"].as_array().unwrap() {
@@ -466,7 +466,7 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
     let alpha = collapsed["learned_alpha"].as_array().unwrap();
     assert!(alpha.len() == 12 && alpha[0] != alpha[1], "{alpha:?}");
 
-    // All proportions as a matrix, which are those of the lines.
+    // All proportions as a matrix, equal to those of the lines.
     let run = desk.name("run");
     let text = abstracts();
     let predict = |more: &[&str]| {
@@ -510,7 +510,7 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
         .collect();
     assert_eq!(numbers, rows.concat());
 
-    // Learned priors are gone on with, and no policy heats collapsed inference.
+    // An update keeps learned priors, and no policy tempers collapsed inference.
     let updated = desk.name("updated");
     jensen([
         "topics", "update", &run, &text, "--out", &updated, "--quiet",
@@ -624,7 +624,7 @@ fn what_cannot_be_used_is_skipped_and_counted() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    // Every document has its line, and those without a word have no proportions.
+    // Every document has a line, and documents without a word have no proportions.
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["unknown"], 1);
     assert!(lines[0]["tokens"].as_u64().unwrap() >= 1);

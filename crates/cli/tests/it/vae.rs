@@ -1,4 +1,4 @@
-//! `jensen vae` from images to pictures, and every way in which it refuses.
+//! `jensen vae` from images to pictures, and all its refusals.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Desk, jensen, read_json, start, trace_of};
 use serde_json::Value;
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -27,7 +27,7 @@ fn idx(extents: &[u32], levels: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Images of 6 × 6 pixels: a bright bar, lying or upright, at one of six positions.
+/// Images of 6 × 6 pixels: a bright horizontal or vertical bar at one of six positions.
 fn bars(count: u32, seed: u64) -> Vec<u8> {
     let mut dice = Dice(seed);
     let mut levels = Vec::new();
@@ -113,7 +113,7 @@ fn bars_are_learned_and_used() {
     .json();
     assert_eq!(made, read_json(&desk.path("run/fit.json")));
     let number = |name: &str| made[name].as_f64().unwrap();
-    // Grey pixels as means of binary ones: independent pixels at their own mean give -16 nats.
+    // Grey pixels as means of binary ones: independent pixels at their own mean have -16 nats.
     assert!(number("bound") > -12.0, "{}", made["bound"]);
     assert!((number("bound") - number("validation_bound")).abs() < 1.5);
     assert!((number("likelihood") - number("divergence") - number("bound")).abs() < 1e-9);
@@ -203,7 +203,7 @@ fn bars_are_learned_and_used() {
     assert_eq!(score["active_units"], 2);
 }
 
-/// Draws: as many as asked for, the same for the same seed, and a shorter list is the beginning of a longer one.
+/// Draws: the requested number, the same for the same seed, and a shorter list is the beginning of a longer one.
 fn draws_are_beginnings_of_each_other(desk: &Desk, run: &str) {
     let draws = |count: &str| {
         jensen(["vae", "sample", run, "--count", count])
@@ -332,7 +332,7 @@ fn a_stopped_run_goes_on_to_the_same_bits_on_any_number_of_threads() {
         );
         assert_eq!(trace_of(&desk.path(folder)), trace);
     }
-    // Nothing is left to do, and nothing changes.
+    // The run is complete, so nothing changes.
     jensen(["vae", "fit", "--resume", &parts, "--quiet"]).expect(0);
     assert_eq!(weights(&desk.path("parts")), weights(&desk.path("whole")));
 }
@@ -379,9 +379,10 @@ fn one_factor() -> String {
     csv
 }
 
-/// What a fit of 200 rows with a posterior of the weights says of itself, and of the same rows with fresh draws.
+/// The report of a fit of 200 rows with a posterior of the weights on itself, and on the same rows with fresh draws.
 fn full_bayes_adds_up(fit: &Value, run: &str, table: &str) {
-    // The evidence pays for the weights' posterior once for all records (Eq. 24), and every number is of the same weights.
+    // The evidence includes the cost of the weights' posterior once for all records (Eq. 24), and every number uses the
+    // same weights.
     let number = |name: &str| fit[name].as_f64().unwrap();
     let of_weights = number("weight_divergence");
     assert!(of_weights > 100.0, "{of_weights}");
@@ -467,16 +468,16 @@ fn tables_with_every_decoder_and_option() {
         "{}",
         refused.stderr
     );
-    // The data scale is not that of a standard normal; a plain fit has to find it.
+    // The scale of the data is not standard normal; a plain fit has to find it.
     assert!(made["bound"].as_f64().unwrap() > -11.0, "{}", made["bound"]);
 
     let bayes = ["--full-vb", "--warm-up", "50", "--quiet", "--out", &run];
-    // 200 passes are too few for networks of this size whose weights have a posterior: a linear factor is better.
+    // For networks of this size with a posterior of the weights, 200 passes are too few: a linear factor is better.
     let made = jensen(args.into_iter().chain(small).chain(bayes));
     made.expect(4);
     let fit = read_json(&desk.path("run/fit.json"));
     full_bayes_adds_up(&fit, &run, &table);
-    // Linear networks are that factor, and what the posterior of their weights costs does not stand against them.
+    // Linear networks are this factor, and the verdict does not count the cost of the posterior of their weights.
     let linear = ["--latent", "1", "--hidden", "none", "--batch", "20"];
     let args_of = args
         .into_iter()
@@ -693,7 +694,7 @@ fn other_runs_and_other_weights_are_not_resumed() {
     refused(
         &["vae", "sample", &run],
         3,
-        &["is not the file that this fit wrote"],
+        &["is not the one that this fit stored"],
     );
     let mut damaged = kept.clone();
     *damaged.last_mut().unwrap() ^= 1;
@@ -703,7 +704,7 @@ fn other_runs_and_other_weights_are_not_resumed() {
         3,
         &[
             "approximation.safetensors",
-            "is not the file that this fit wrote",
+            "is not the one that this fit stored",
         ],
     );
 }

@@ -103,7 +103,7 @@ fn the_paper_s_normaliser_and_interval_are_options() {
     let ours = fitted(&documents, tempered("global=inf:10:20:warm"));
     let paper = fitted(&documents, tempered("global=inf:10:20:warm:50:8"));
     assert!(ours.temperature.is_finite() && paper.temperature.is_finite());
-    // No update in a run that is shorter than the interval: r is uniform, as it began.
+    // No update occurs in a run that is shorter than the interval, so r remains uniform.
     let never = fitted(&documents, tempered("global=inf:10:20:warm:50:1000"));
     let grid: Vec<f64> = (0..20).map(|m| 10f64.powf(-f64::from(m) / 19.0)).collect();
     let mean = grid.iter().sum::<f64>() / 20.0;

@@ -22,7 +22,7 @@ use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 pub struct LdaEngine<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
-    /// Held-out documents that are scored along the run, the first ones.
+    /// Number of held-out documents that are scored during the run, from the first on.
     scored: usize,
     settings: LdaSettings,
     spec: Spec,
@@ -76,7 +76,7 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The bounds of the documents of the last batch; 0 for documents without words.
+    /// The bounds of the documents of the last batch, or 0 for documents without words.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
     }
@@ -102,7 +102,7 @@ impl<'a> LdaEngine<'a> {
         };
         let seed = self.settings.seed;
         let scores = self.shards.score(&ask, seed, count).unwrap_or_else(|why| {
-            // The step is made, and its record must be whole: the run ends before the next one.
+            // The step is complete, and so must be its record. The run ends before the next one.
             self.lost = Some(why);
             score::here(&ask, heldout, seed, count)
         });
@@ -139,7 +139,8 @@ impl<'a> LdaEngine<'a> {
             next.iter_mut().for_each(|alpha| *alpha = alpha.max(LEAST));
             globals.alpha = next;
         }
-        // It takes all of λ, which hardly changes in a step: some times a pass, with the weight of all steps since.
+        // It needs all of λ, which hardly changes in a step, so it runs a few times per pass with the weight of all
+        // steps since.
         let every = (per_pass / ETA_A_PASS).max(1);
         if self.settings.learn_eta && steps.is_multiple_of(every) {
             let weight = 1.0 - (1.0 - rho).powf(every as f64);
@@ -155,9 +156,9 @@ impl<'a> LdaEngine<'a> {
     }
 }
 
-/// Learned Dirichlet parameters are at least this.
+/// Smallest value of learned Dirichlet parameters.
 const LEAST: f64 = 1e-5;
-/// How often a pass η is learned.
+/// The number of updates of η per pass.
 const ETA_A_PASS: u64 = 5;
 
 /// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
@@ -180,7 +181,7 @@ fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
                     if spec.collapsed() {
                         *some = -(-mean).exp_m1();
                     }
-                    // The mean of a count that is not 0 is at least 1.
+                    // The mean of a non-zero count is at least 1.
                     *l = eta + if *some > 0.0 { mean / *some } else { 1.0 };
                 }
                 slices::digamma(simd, &lambda, &mut digamma);
@@ -261,8 +262,8 @@ impl Engine for LdaEngine<'_> {
         }
         let (simd, stride, topics) = (self.spec.simd, globals.stride, globals.topics);
         let factor = rho * scale / globals.decay;
-        // The rows of the batch are apart in memory, so they are taken out, changed in parallel and put back by
-        // splitting the rows at the batch's terms, which ascend.
+        // The rows of the batch are scattered in memory, so they are taken out, changed in parallel, and put back at
+        // the batch's terms, which ascend.
         let mut rest = globals.mass.as_mut_slice();
         let mut position = 0;
         let mut targets = Vec::with_capacity(self.part.terms.len());

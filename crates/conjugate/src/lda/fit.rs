@@ -51,11 +51,12 @@ pub struct LdaFit {
     pub elbo: f64,
     /// Its standard error, due to the sample.
     pub elbo_se: f64,
-    /// The last temperature, 1 / E[1/T]; for local tempering, the mean inverse temperature of the last batch.
+    /// The last temperature, 1 / E[1/T], or for local tempering the mean inverse temperature of the last batch.
     pub temperature: f64,
-    /// The final value of an inferred global temperature: the chosen end and, if there were two, the other.
+    /// The final value of an inferred global temperature at the chosen end, and the value at the other end, if there
+    /// were two.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, if documents have their own and some are not 1; NaN for documents without
+    /// The temperature of each document, if documents have their own and some are not 1. NaN for documents without
     /// words.
     pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
@@ -143,7 +144,7 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// As [`fit`], with local steps by `shards`, to the same bits.
+/// As [`fit`], with local steps by `shards` and the same bits.
 ///
 /// # Errors
 /// The errors of [`fit`], and shards that do not answer. The last checkpoint then comes from the last complete step.
@@ -240,7 +241,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 /// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The end with the largest bound of the tempered model, and where all came to rest, that one first.
+/// The end with the largest bound of the tempered model. If all ends have stopped, that one comes first.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -254,7 +255,7 @@ fn better(
             (state, rest)
         })
         .collect();
-    // A stable order: the cold end where both are the same.
+    // A stable order: the cold end if both are equal.
     let value = |rest: &Option<Rest>| rest.map_or(f64::NEG_INFINITY, |rest| rest.tempered_elbo);
     found.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
     let rests = found.iter().filter_map(|(_, rest)| *rest).collect();
@@ -281,7 +282,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them; none if all are 1.
+/// The temperatures of all documents at the end of a run that infers them, or none if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -343,8 +344,8 @@ fn bound(
     }
     let moments = Moments::of(&values);
     let elbo = engine.global_bound(globals) + population * moments.mean();
-    // Nothing is left to chance when every document that the topics stand for is in the sample, those of earlier fits
-    // among them.
+    // The result is not random if the sample contains every document behind the topics, including those of earlier
+    // fits.
     let left = 1.0 - values.len() as f64 / population.max(1.0);
     (
         elbo,
@@ -369,14 +370,14 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
     settings.check()?;
     let documents = job.documents;
     if documents.is_empty() || documents.tokens() <= 0.0 {
-        return Err("the corpus holds no words to learn from".to_owned());
+        return Err("the corpus has no words".to_owned());
     }
     if documents.len() > u32::MAX as usize {
-        return Err("a corpus holds at most 4294967295 documents".to_owned());
+        return Err("a corpus can have at most 4294967295 documents".to_owned());
     }
     if settings.topics as f64 > documents.tokens() {
         return Err(format!(
-            "{} topics are more than the {} tokens of the corpus; ask for fewer",
+            "{} topics are more than the {} tokens of the corpus; use fewer",
             settings.topics,
             documents.tokens()
         ));
@@ -385,7 +386,7 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
         && heldout.terms() != documents.terms()
     {
         return Err(format!(
-            "the held-out documents have a vocabulary of {} terms, the others one of {}",
+            "the held-out documents have a vocabulary of {} terms, but the other documents one of {}",
             heldout.terms(),
             documents.terms()
         ));
@@ -393,27 +394,25 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
     if let Some(start) = job.start {
         if start.topics != settings.topics {
             return Err(format!(
-                "the topics to go on from are {}, but {} are asked for",
+                "the stored fit has {} topics, but the settings ask for {}",
                 start.topics, settings.topics
             ));
         }
         if start.terms > documents.terms() {
             return Err(format!(
-                "the topics to go on from have {} terms, but the vocabulary has {}",
+                "the stored fit has {} terms, but the vocabulary has only {}",
                 start.terms,
                 documents.terms()
             ));
         }
-        // What was learned for each topic is gone on with.
+        // The fit continues with the learned values of each topic.
         let alike = start.alpha.iter().all(|alpha| *alpha == start.alpha[0]);
         let other_alpha = alike && settings.alpha() != start.mean_alpha();
         if settings.eta() != start.eta || other_alpha {
-            return Err("the topics to go on from have other priors alpha and eta".to_owned());
+            return Err("alpha or eta differs from the stored fit".to_owned());
         }
         if start.inference != settings.inference {
-            return Err(
-                "the topics to go on from were made by another kind of inference".to_owned(),
-            );
+            return Err("the stored fit used another kind of inference".to_owned());
         }
     }
     Ok(())

@@ -168,7 +168,7 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Gives globals of an earlier version's checkpoint, which learned no α, that of the settings.
+    /// Gives the globals in a checkpoint of an earlier version, which did not learn α, the α of the settings.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];

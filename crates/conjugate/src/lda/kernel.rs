@@ -1,6 +1,6 @@
 //! The inner loops of topic models, in single precision over topics.
 //!
-//! Rows over topics are padded to whole vectors; padding holds zeros wherever it could reach a sum.
+//! Rows over topics are padded to whole vectors. The padding is zero wherever it could affect a sum.
 
 use super::powers::{Grid, Knots};
 use jensen_math::simd::{F32x16, LANES32};
@@ -9,16 +9,16 @@ use jensen_math::{simd32_fn, vmath::single};
 /// The value of E log β in padding: its exponential is 0 at every temperature in use.
 const NOWHERE: f32 = -1e30;
 
-/// Smallest normaliser of responsibilities; row-scaled probabilities below it are lost to single precision anyway.
+/// Smallest normaliser of responsibilities. Row-scaled probabilities below it are lost in single precision anyway.
 const TINY: f32 = 1e-30;
 
-/// A topic is given up when its factor t is below this share of the largest …
+/// Share of the largest factor t below which a topic is dropped …
 const FAINT: f32 = 1e-9;
 
 /// … and its share of the document is below this share of α, so its factor has nearly reached its limit.
 const UNUSED: f32 = 1e-4;
 
-/// Number of topics that are worked on at once.
+/// Number of topics that are processed at once.
 pub(crate) const WIDTH: usize = LANES32;
 
 /// The smallest multiple of [`WIDTH`] that is not below `topics`.
@@ -32,7 +32,7 @@ fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
 }
 
-/// See [`weights`]; a factor is 0 if it is faint and γ below `slack` times α. Returns how many are positive.
+/// See [`weights`]. A factor is 0 if it is faint and γ is below `slack` times α. Returns how many are positive.
 #[inline(always)]
 fn exponentials<V: F32x16>(
     gamma: &[f32],
@@ -47,7 +47,7 @@ fn exponentials<V: F32x16>(
     let mut positive = V::splat(0.0);
     let chunks = gamma.chunks_exact(WIDTH).zip(alpha.chunks_exact(WIDTH));
     for ((g, a), t) in chunks.zip(t.chunks_exact_mut(WIDTH)) {
-        // SAFETY: all chunks hold sixteen numbers.
+        // SAFETY: all chunks have sixteen numbers.
         unsafe {
             let g = V::load(g.as_ptr());
             let x = exp_or_zero((single::digamma(g) - shift) * inverse);
@@ -64,7 +64,7 @@ fn exponentials<V: F32x16>(
 simd32_fn! {
     /// Writes E log β_kv − m for one term, m the largest over topics, and returns m.
     ///
-    /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding.
+    /// λ_k = η + scale · mass_k. `psi_totals` has ψ(Σ_v λ_kv), and a huge number in the padding.
     pub(crate) fn log_row<V>(
         mass: &[f32],
         scale: f32,
@@ -78,7 +78,7 @@ simd32_fn! {
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
-                // Rounding may take a decayed mass a hair below 0.
+                // Rounding may make a decayed mass slightly negative.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
                 let x = single::digamma(lambda) - V::load(psi_totals.as_ptr().add(j));
                 largest = largest.max(x);
@@ -98,7 +98,7 @@ simd32_fn! {
 
     /// Writes E β_kv / m for one term, m the largest over topics, and returns log m.
     ///
-    /// λ_k = η + scale · mass_k; `reciprocals` holds 1 / Σ_v λ_kv, and 0 in the padding.
+    /// λ_k = η + scale · mass_k. `reciprocals` has 1 / Σ_v λ_kv, and 0 in the padding.
     pub(crate) fn share_row<V>(
         mass: &[f32],
         scale: f32,
@@ -112,7 +112,7 @@ simd32_fn! {
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
-                // Rounding may take a decayed mass a hair below 0.
+                // Rounding may make a decayed mass slightly negative.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
                 let x = lambda * V::load(reciprocals.as_ptr().add(j));
                 largest = largest.max(x);
@@ -130,7 +130,7 @@ simd32_fn! {
         largest.ln()
     }
 
-    /// `out = exp(power * x)`, zeros in padding that holds [`NOWHERE`].
+    /// `out = exp(power * x)`, with zeros in padding of value [`NOWHERE`].
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -155,7 +155,7 @@ simd32_fn! {
     }
 
     /// The update of a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens except one among those that γ
-    /// counts, and γ with the new φ instead of the old. Padding of B holds 0, and so does that of φ and γ.
+    /// counts, and γ with the new φ instead of the old. Padding of B, φ and γ is 0.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
@@ -166,7 +166,7 @@ simd32_fn! {
             let mut sum = V::zero();
             for j in (0..stride).step_by(WIDTH) {
                 let (p, g) = (V::load(phi.add(j)), V::load(gamma.add(j)));
-                // Rounding may leave a topic a hair below nothing.
+                // Rounding may make a topic slightly negative.
                 let x = (g - p).max(V::zero()) * V::load(row.add(j));
                 sum = sum + x;
                 x.store(phi.add(j));
@@ -267,7 +267,8 @@ simd32_fn! {
         }
     }
 
-    /// `γ = α + τ t ∘ sums`, then t as [`weights`] makes it, but 0 for topics that are given up; returns how far γ moved (L1) and how many t are positive.
+    /// `γ = α + τ t ∘ sums`, then t as in [`weights`], but 0 for dropped topics. Returns the change of γ (L1) and the
+    /// number of positive t.
     pub(crate) fn update<V>(
         sums: &[f32],
         alpha: &[f32],
@@ -361,7 +362,7 @@ simd32_fn! {
                 unsafe {
                     let p = V::load(rows.as_ptr().add(v * stride + j)) * V::load(t.as_ptr().add(j));
                     let l = V::load(logs.as_ptr().add(v * stride + j)) + V::load(log_t.as_ptr().add(j));
-                    // A share that vanished has no say, whatever its logarithm.
+                    // A share of zero has no influence, whatever its logarithm.
                     let l = V::select(V::zero().lt(p), l, V::zero());
                     norm = norm + p;
                     sum = p.fma(l, sum);
@@ -450,7 +451,7 @@ simd32_fn! {
         powers: &[f32],
         out: &mut [f32; WIDTH],
     ) {
-        // SAFETY: the arrays hold sixteen numbers each, and so does every row of the powers.
+        // SAFETY: the arrays have sixteen numbers each, and so does every row of the powers.
         unsafe {
             let base = V::load(base.as_ptr());
             let mut sum = V::load(out.as_ptr());
@@ -483,7 +484,7 @@ simd32_fn! {
         assert!(stride.is_multiple_of(WIDTH) && r.len() == stride);
         assert!(grid.log_prior.len() == stride && grid.weights.len() == WIDTH * stride);
         let mut c = [0.0f32; WIDTH];
-        // SAFETY: arrays and rows of knots hold sixteen numbers; offsets stay below the lengths checked above.
+        // SAFETY: arrays and rows of knots have sixteen numbers, and offsets are below the lengths checked above.
         unsafe {
             let (below, above, share) = knots.around(total);
             let (below, above) = (V::load(below.as_ptr()), V::load(above.as_ptr()));
@@ -514,8 +515,7 @@ simd32_fn! {
         }
     }
 
-    /// `out += n log(1 − φ)`: for n tokens that are in a topic with probability φ each, the log probability that none
-    /// is.
+    /// `out += n log(1 − φ)`: for n tokens, each in a topic with probability φ, the log probability that none is.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -538,7 +538,8 @@ simd32_fn! {
                 let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
                 let absent = exp_or_zero(V::load(out.as_ptr().add(j)));
                 let mean = (g - a).max(V::zero());
-                // 1 − P(n = 0) loses the digits of small probabilities, where it is the mean, and is never above it.
+                // 1 − P(n = 0) loses the digits of small probabilities, for which it equals the mean, and it is never
+                // above the mean.
                 let some = V::splat(1.0) - absent;
                 let some = V::select(mean.lt(V::splat(1e-3)), mean, some);
                 let some = some.max(V::splat(TINY));

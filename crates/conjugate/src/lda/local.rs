@@ -70,7 +70,7 @@ impl Prior {
     }
 }
 
-/// Term rows over topics: `exp(τ (Elogβ − m))`, with log E β in place of E log β where inference is collapsed.
+/// Term rows over topics: `exp(τ (Elogβ − m))`, with log E β instead of E log β if inference is collapsed.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// Dirichlet parameters of the documents' topic proportions.
@@ -126,7 +126,7 @@ pub(crate) struct Solver {
     pub gamma: Vec<f32>,
     /// α of the columns.
     pub alpha: Vec<f32>,
-    /// Log probabilities that no token is in a topic, where inference is collapsed and α is learned.
+    /// Log probabilities that no token is in a topic, if inference is collapsed and α is learned.
     absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
@@ -134,13 +134,13 @@ pub(crate) struct Solver {
     pub weights: Vec<f32>,
     log_t: Vec<f32>,
     r: Vec<f32>,
-    /// The topics of the columns; empty when they are all topics in order.
+    /// The topics of the columns, or empty if they are all topics in order.
     pub active: Vec<u32>,
     /// Padded number of columns.
     pub stride: usize,
 }
 
-/// Smallest weight of words that no live topic explains, so that their sums stay finite.
+/// Smallest weight of words that no remaining topic explains, so that their sums stay finite.
 const LARGEST_WEIGHT: f32 = 1e33;
 /// Number of blocks of sweeps, with a local temperature inferred after each except the last.
 const HEAT_ROUNDS: usize = 4;
@@ -156,10 +156,11 @@ const HEAT_TOLERANCE: f64 = 0.01;
 const WHOLE_SWEEPS: usize = 2;
 /// Largest share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
-/// Number of columns from which on omitting some pays: with 100 topics it saves little, and loses 0.005 nats per word.
+/// Smallest number of columns for which omission is worthwhile: with 100 topics it saves little, and loses 0.005 nats
+/// per word.
 const PACKED_FROM: usize = 256;
 
-/// Keeps these columns of rows that are `old` wide, in rows that are `new` wide.
+/// Keeps these columns of rows of width `old`, in rows of width `new`.
 fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding: f32) {
     let words = rows.len() / old;
     for v in 0..words {
@@ -231,7 +232,7 @@ impl Solver {
                 &mut self.gamma[..stride],
                 &mut self.t[..stride],
             );
-            // Padding: its γ is α, which the kernel does not know to be no topic.
+            // The padding has γ = α, because the kernel does not distinguish it from topics.
             let padding = &mut self.t[columns..stride];
             let phantoms = padding.iter().filter(|t| **t > 0.0).count();
             padding.fill(0.0);
@@ -317,11 +318,11 @@ impl Solver {
         found
     }
 
-    /// The local step of collapsed inference, from rows `E β / largest`; writes the expected counts n_v φ_vk.
+    /// The local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
     ///
-    /// CVB0 (Asuncion, Welling, Smyth and Teh 2009, Eq. 12): φ_vk ∝ (α_k + n_k − φ_vk) E β_kv for one word after the
-    /// other, with n_k = Σ_v n_v φ_vk. The term −φ_vk removes the token's own share from the count of its topic. It is
-    /// essential for documents of a few dozen words. The tokens of a word share one φ.
+    /// The term −φ_vk removes the token's own share from the count of its topic. The term −φ_vk removes the token's own
+    /// share from the count of its topic. It is essential for documents of a few dozen words. The tokens of a word
+    /// share one φ.
     pub fn solve_collapsed(
         &mut self,
         spec: &Spec,
@@ -372,7 +373,7 @@ impl Solver {
             }
         }
         let stride = self.stride;
-        // Counts that were moved back and forth carry rounding; those that are handed on do not.
+        // Counts that were moved back and forth accumulate rounding errors. The returned ones do not.
         self.gamma.copy_from_slice(&self.alpha);
         if spec.learns {
             self.absent.clear();
@@ -399,7 +400,7 @@ impl Solver {
     ) {
         let columns = self.columns(spec);
         let held = || self.gamma[..columns].iter().zip(&self.alpha);
-        // Counted first: that is quick, and most sweeps leave most topics where they are.
+        // The count comes first, because it is quick and most sweeps do not change most topics.
         let count: u32 = held().map(|(g, a)| u32::from(g - a > unused)).sum();
         let (old, new) = (self.stride, padded(count as usize));
         if count == 0 || 2 * new > old {
@@ -589,8 +590,8 @@ impl Solver {
                 break;
             }
             if !settled {
-                // The logarithms that the energy left hold the power in use. What that power took below the range of
-                // single precision stays 0: no share of a document comes back from there.
+                // The logarithms of the energy contain the current power. Values that this power made smaller than the
+                // range of single precision remain 0, because no share of a document returns from there.
                 let factor = next / found.inverse;
                 kernel::exp_scaled(spec.simd, &self.logs, factor as f32, &mut self.rows);
                 found.inverse = next;
@@ -629,7 +630,7 @@ impl Solver {
     fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = prior.least();
-        // All topics as if without words, and what those with words have beyond it.
+        // All topics as if without words, plus the difference for topics with words.
         let mut powers = [0.0f32; WIDTH];
         for (p, (t, b)) in powers
             .iter_mut()
@@ -641,7 +642,7 @@ impl Solver {
             spec.simd,
             &self.gamma[..columns],
             &self.active,
-            // A thousandth of a token cannot be seen in the sum.
+            // A thousandth of a token does not change the sum.
             alpha + 1e-3,
             heat.knots,
             heat.base,
@@ -664,7 +665,7 @@ impl Solver {
     }
 }
 
-/// The quantities to compute beside the expected counts.
+/// The quantities to compute in addition to the expected counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Want {
     /// [`Found::energy`].
@@ -753,7 +754,7 @@ mod tests {
         }
         let exact = plainly(0.02, &values, &counts);
         let apart: f64 = held.iter().zip(exact).map(|(a, b)| (a - b).abs()).sum();
-        // What is left out goes to the topics that stay: twice the share that it may be, at most.
+        // The omitted part goes to the remaining topics, at most twice its allowed share.
         assert!(
             apart < 2.0 * UNUSED_SHARE * found.tokens,
             "{apart} of {tokens} tokens"

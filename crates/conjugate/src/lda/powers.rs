@@ -1,7 +1,7 @@
 //! Σ_v E[β_kv^s] for every topic: the terms of λ that local temperatures need.
 //!
-//! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a hundred
-//! s would cost more than a pass over the data, but it is smooth in both λ and s:
+//! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a
+//! hundred s would cost more than a pass over the data, but it is smooth in both λ and s:
 //!
 //! - λ is interpolated between knots, sixteen per factor of two, with linear weights, and f_s is evaluated only at the
 //!   knots: exact at s = 0 and s = 1, with an error below 1e-4 of the value in between;
@@ -61,7 +61,7 @@ pub(crate) struct Grid {
     pub inverse: Vec<f32>,
     /// log π, and a very negative number for zero and in the padding.
     pub log_prior: Vec<f32>,
-    /// A row over the grid for every node.
+    /// One row over the grid for every node.
     pub weights: Vec<f32>,
 }
 

@@ -130,7 +130,7 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Writes `E[θ]` of a document of known words, by their slots and counts, and returns the number of its tokens.
+/// Writes `E[θ]` of a document of known words, given by slots and counts, and returns the number of its tokens.
 pub(super) fn means(
     spec: &Spec,
     alpha: &[f64],

@@ -45,8 +45,8 @@ pub struct Score {
     pub words: f64,
 }
 
-/// Number of documents whose words' rows are computed together: a row of many words is computed once, and memory stays
-/// small.
+/// Number of documents whose words' rows are computed together. The row of a frequent word is computed once, and memory
+/// remains small.
 const TOGETHER: usize = 1024;
 
 /// Documents that are solved in sequence.
@@ -131,7 +131,7 @@ pub struct Piece<'a> {
     pub number: u64,
 }
 
-/// The scores of a part; `lambda` has the rows of the globals.
+/// The scores of a part. `lambda` has the rows of the globals.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
@@ -241,7 +241,7 @@ impl Scorer {
         for (weight, total) in self.weights.iter_mut().zip(totals) {
             *weight /= total;
         }
-        // λ is η more than its row: what that adds is the same for all words.
+        // λ is η plus its row, and η contributes the same to all words.
         let least = globals.eta * self.weights.iter().sum::<f64>();
         let mut log_probability = 0.0;
         for &term in rest {
@@ -257,8 +257,8 @@ impl Scorer {
     }
 }
 
-/// Splits the tokens of known terms into halves by a shuffle: a bag of the first (rounded down) and a list of the others.
-/// Counts are rounded to whole tokens. Both are empty when there are fewer than two tokens.
+/// Splits the tokens of known terms into halves by a shuffle: a bag of the first (rounded down) and a list of the
+/// others. Counts are rounded to integers. Both are empty if there are fewer than two tokens.
 fn split(bag: &Bag, terms: usize, seed: u64, index: u64) -> (Bag, Vec<u32>) {
     let mut tokens = Vec::new();
     for (&term, &n) in bag.terms.iter().zip(&bag.counts) {

@@ -7,7 +7,7 @@ use crate::temper::Temper;
 /// The stopping rule of the coordinate ascent over one document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
-    /// Stop when γ has moved by less than this share of the document's tokens in one iteration (sum of the absolute
+    /// The iteration stops when γ has moved by less than this share of the document's tokens (sum of the absolute
     /// changes of all γ_k).
     pub tolerance: f64,
     /// Largest number of iterations; the trace counts documents that reach it (`unconverged`).
@@ -63,7 +63,7 @@ pub enum Start {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// None: it is fixed.
+    /// Do not learn it.
     #[default]
     Fixed,
     /// One number for all topics.
@@ -90,7 +90,7 @@ pub struct LdaSettings {
     /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
-    /// Whether η is learnt by the same method.
+    /// Whether to learn η by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
     /// Documents in a minibatch.
@@ -99,7 +99,7 @@ pub struct LdaSettings {
     pub tau: f64,
     /// Forgetting rate of the step sizes, in (0.5, 1].
     pub kappa: f64,
-    /// Passes over the documents; fractions are allowed.
+    /// Passes over the documents, which may be fractional.
     pub passes: f64,
     /// The temperature policy.
     pub temper: Temper,
@@ -114,7 +114,7 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions implied, so that it is not written and their checkpoints can
+/// Whether a setting has the value that earlier versions implied. It is then not written, so that their checkpoints can
 /// be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
@@ -174,21 +174,21 @@ impl LdaSettings {
             return Err("the number of topics must be at least 1".to_owned());
         }
         if self.batch == 0 {
-            return Err("a batch holds at least one document".to_owned());
+            return Err("a batch must have at least one document".to_owned());
         }
         positive("alpha", self.alpha())?;
         positive("eta", self.eta())?;
         positive("passes", self.passes)?;
         positive("the tolerance of the local steps", self.local.tolerance)?;
         if self.local.max_iterations == 0 {
-            return Err("a local step takes at least one iteration".to_owned());
+            return Err("a local step must have at least one iteration".to_owned());
         }
         if !(self.tau.is_finite() && self.tau >= 1.0) {
             return Err(format!("tau must be at least 1, not {}", self.tau));
         }
         if !(self.kappa > 0.5 && self.kappa <= 1.0) {
             return Err(format!(
-                "kappa must lie in (0.5, 1] for the step sizes to converge, not {}",
+                "kappa is {}, but the step sizes converge only if it is above 0.5 and at most 1",
                 self.kappa
             ));
         }
@@ -196,7 +196,7 @@ impl LdaSettings {
             positive("the population", population)?;
         }
         if !(self.evaluations_per_pass.is_finite() && self.evaluations_per_pass >= 0.0) {
-            return Err("the number of evaluations a pass must not be negative".to_owned());
+            return Err("the number of evaluations per pass must not be negative".to_owned());
         }
         self.check_together()?;
         self.temper.check()
@@ -207,15 +207,15 @@ impl LdaSettings {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {
             return Err(format!(
-                "the temperature policy `{}` is one of mean-field inference; collapsed inference knows none: take \
-                 --inference mean-field, or --temper none",
+                "the temperature policy `{}` needs mean-field inference: use --inference mean-field, or \
+                 --temper none",
                 self.temper.name()
             ));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {
             return Err(format!(
-                "the temperature policy `{}` knows the normaliser of fixed priors alone: leave out the learning of alpha \
-                 and eta, or take --temper none or anneal=PASSES",
+                "the temperature policy `{}` needs fixed alpha and eta: remove --learn-alpha and --learn-eta, \
+                 or use --temper none or anneal=PASSES",
                 self.temper.name()
             ));
         }

@@ -1,9 +1,10 @@
 //! A shard's share of a batch: words, local steps per document, statistics per word.
 //!
-//! Every share goes through four stages, each parallel with a fixed division of the work: documents are read; the rows
-//! exp(τ(E log β − m)) of the share's words are computed (m_v is the largest over topics; a factor common to all topics
-//! cancels from responsibilities, and without it rare words would underflow); documents are solved and store their
-//! expected counts; the expected counts are added up word by word, in the order of the documents.
+//! Every share goes through four stages, each parallel with a fixed division of the work. First, documents are read.
+//! Second, the rows exp(τ(E log β − m)) of the share's words are computed (m_v is the largest over topics; a factor
+//! common to all topics cancels from responsibilities, and without it rare words would underflow). Third, documents are
+//! solved and store their expected counts. Fourth, the expected counts are summed word by word, in the order of the
+//! documents.
 
 use std::sync::OnceLock;
 
@@ -29,7 +30,7 @@ const PIECES: usize = 16;
 struct Slot {
     bag: Bag,
     slots: Vec<u32>,
-    /// Weighed expected counts, rows of `stride`, of a document with a temperature of its own.
+    /// Weighted expected counts, in rows of `stride`, of a document with its own temperature.
     expected: Vec<f32>,
     /// For the other methods, a factor per word and a factor per column: expected counts are their products with the
     /// batch's rows.
@@ -37,7 +38,7 @@ struct Slot {
     t: Vec<f32>,
     active: Vec<u32>,
     stride: usize,
-    /// ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα), where α is learned.
+    /// ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα), if α is learned.
     excess: Vec<f32>,
     excess_total: f64,
     found: Found,
@@ -131,12 +132,12 @@ pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of every term in the current batch, valid where `stamps` holds the number of the batch.
+    /// Slot of every term in the current batch, valid if `stamps` has the number of the batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,
     terms: Vec<u32>,
-    /// Rows for the local steps, then statistics of the same words.
+    /// Rows for the local steps, and then statistics of the same words.
     rows: Vec<f32>,
     /// E log β − m of the batch's words, if the energy needs them.
     logs: Vec<f32>,
@@ -321,7 +322,7 @@ impl ShardSolver {
         for document in documents.filter(|document| !document.bag.is_empty()) {
             for (column, &x) in document.excess.iter().enumerate() {
                 let topic = document.active.get(column).map_or(column, |&k| k as usize);
-                // Padding has no excess.
+                // The padding has no excess.
                 if topic < topics && (document.active.is_empty() || column < document.active.len())
                 {
                     sums[topic] += f64::from(x);
@@ -375,7 +376,7 @@ impl ShardSolver {
         };
         let mut spec = self.spec;
         if measure.bound {
-            // Collapsed inference has no bound: that of the mean field at the same topics holds for them, too.
+            // Collapsed inference has no bound, but the mean-field bound at the same topics is valid for them, too.
             spec.inference = Inference::MeanField;
         }
         let uniform = matches!(heat, Heat::Uniform(_));
@@ -480,7 +481,7 @@ mod tests {
 
     #[test]
     fn rows_are_shares_of_the_largest_topic() {
-        // Twenty topics, padded to thirty-two; a decayed mass may be a hair below 0.
+        // Twenty topics, padded to thirty-two. A decayed mass may be slightly negative.
         let (topics, terms, eta) = (20, 3, 0.02);
         let mut mass = vec![0.0f32; terms * kernel::padded(topics)];
         for term in 0..terms {

@@ -1,12 +1,12 @@
 //! The local steps of a batch, shard by shard, in this process or in others.
 //!
-//! The number of shards is fixed by the corpus, not by the machines. In every step each shard solves its share of the
-//! batch ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`]:
-//! statistics, sums, bounds. One binary tree of shards adds the parts. The bits therefore depend only on the shards,
-//! and not on workers, the order of the answers or repeated requests. Scores of held-out documents need no tree,
-//! because each is a separate number ([`score_step`]). The driver owns everything else: the order of documents,
-//! temperatures, the global step, the trace and checkpoints. [`Shards`] is the seam: [`LocalShards`] works in this
-//! process; other implementations call [`block_step`] and [`score_step`] on [`Ask::encode`].
+//! The corpus determines the number of shards, not the machines. In every step each shard solves its share of the batch
+//! ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`]: statistics,
+//! sums, bounds. One binary tree of shards adds the parts. The bits therefore depend only on the shards, and not on
+//! workers, the order of the answers or repeated requests. Scores of held-out documents need no tree, because each is a
+//! separate number ([`score_step`]). The driver does everything else: the order of documents, temperatures, the global
+//! step, the trace and checkpoints. [`Shards`] is the interface: [`LocalShards`] works in this process, and other
+//! implementations call [`block_step`] and [`score_step`] on [`Ask::encode`].
 
 use jensen_run::wire::{self, Reader, Writer};
 use rayon::prelude::*;
@@ -38,7 +38,7 @@ pub struct Part {
     pub(crate) bounds: Vec<f64>,
     /// Their inverse temperatures, if requested.
     pub(crate) inverses: Vec<f64>,
-    /// Σ ψ(γ_k) − ψ(α_k) for each topic, and after them Σ ψ(Σγ) − ψ(Σα), where α is learned.
+    /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
     pub(crate) excess: Vec<f64>,
     /// Words of the share, ascending.
     pub(crate) terms: Vec<u32>,
@@ -158,7 +158,8 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It decides nothing.
+/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It does not affect
+/// results.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 
@@ -187,7 +188,7 @@ impl Spare {
 /// stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {
-    /// Sums of neighbours, with the heights of their nodes, which fall.
+    /// Sums of neighbours, with the heights of their nodes, which decrease.
     nodes: Vec<(u32, Part)>,
 }
 
@@ -212,7 +213,7 @@ impl Sum {
 }
 
 impl Part {
-    /// The sum of two parts: words of either.
+    /// The sum of two parts, with the words of both.
     pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
         /// No row.
         const NONE: usize = usize::MAX;
@@ -468,7 +469,7 @@ fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> 
     }
 }
 
-/// An [`Ask`] at the other end.
+/// An [`Ask`] at the receiver.
 struct Asked<'a> {
     spec: Spec,
     /// All but λ.
@@ -490,7 +491,7 @@ enum SentHeat {
 
 impl<'a> Asked<'a> {
     fn decode(ask: &'a [u8]) -> Result<Self, String> {
-        const DAMAGED: &str = "what the shard was asked is damaged";
+        const DAMAGED: &str = "the request to the shard is damaged";
         let mut read = Reader::new(ask);
         let simd = read.text()?.parse().map_err(|error| format!("{error}"))?;
         let [

@@ -131,7 +131,7 @@ fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
         .map(|size| (0..*size).collect())
         .collect();
     let made = LocalShards::new(documents, None, spec).parts(&ask, &shares);
-    // What travels is what stays, of blocks of any size that is a power of two.
+    // Messages give the same result as local memory, for blocks of any power of two.
     for block in [1usize, 2, 4, 8] {
         let sums: Vec<Part> = (made.chunks(block))
             .map(|parts| sum_of(parts.to_vec(), globals.stride))
@@ -156,7 +156,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let (parts, stride) = parts(&documents, &s);
         let tree = sum_of(parts.clone(), stride);
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
-        // Workers that add up the shards that they hold, one after the other, and their sums likewise.
+        // Workers that sum the shards they have, one after the other, and then their sums.
         let plain = |workers: usize| {
             let held = parts.chunks(shards.div_ceil(workers));
             let chain = |parts: &[Part]| {
@@ -170,7 +170,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let sums: Vec<Part> = [1, 2, 4, 8].map(plain).to_vec();
         let agree = sums.iter().all(|sum| *sum == sums[0]);
         assert_eq!(agree, shards <= 2, "{shards} shards");
-        // The tree has no workers in it: whoever made the parts, and in whatever order, they are put in their places.
+        // The tree does not depend on workers: parts from any worker and in any order go to their positions.
         let again = sum_of(parts.clone(), stride);
         assert_eq!(tree, again);
     }

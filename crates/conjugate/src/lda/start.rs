@@ -1,6 +1,6 @@
 //! Initial topics: the words of dissimilar documents.
 //!
-//! Similar topics stay similar. If all start as the mean of the corpus with a little noise, a few of them take all
+//! Similar topics stay similar. If all start as the mean of the corpus with a little noise, a few of them attract all
 //! words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents of a sample
 //! are drawn with a probability that grows with their distance from the chosen neighbourhoods, as k-means++ draws
 //! centres (Arthur and Vassilvitskii 2007). The documents nearest to a drawn document, and then to their mean, provide
@@ -20,7 +20,7 @@ const CENTRES: Purpose = Purpose::new("centres of first topics");
 const DOCUMENTS_A_TOPIC: usize = 20;
 /// Documents of a neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
-/// The share of a topic's words from its neighbourhood; the others are those of the whole sample.
+/// The share of a topic's words from its neighbourhood. The others come from the whole sample.
 const OWN: f64 = 0.5;
 
 /// A document as a sparse vector of length 1.
@@ -124,7 +124,7 @@ impl Index {
     }
 }
 
-/// A number drawn with probabilities proportional to weights; any where all are 0.
+/// A random number with probabilities proportional to weights, or uniform if all are 0.
 fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     let total: f64 = weights.iter().sum();
     if total <= 0.0 {
@@ -154,13 +154,13 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
             centre.fill(0.0);
             near.iter().for_each(|&p| points[p].add_to(&mut centre));
             let (cosines, near) = index.nearest(&centre);
-            // As near as its neighbours on average is as near as can be.
+            // A distance equal to the mean distance of its neighbours is as small as possible.
             let within = near.iter().map(|&p| cosines[p]).sum::<f32>() / near.len() as f32;
             for (distant, cosine) in distant.iter_mut().zip(cosines) {
                 let closeness = f64::from(cosine / within.max(f32::MIN_POSITIVE));
                 *distant = distant.min(1.0 - closeness.min(1.0));
             }
-            // The document itself is taken, even where it is like nothing.
+            // The document itself is chosen, even if it has no similar document.
             distant[first] = 0.0;
             near
         })

@@ -309,7 +309,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
             let found = f64::from(after.lambda[i]) - after.eta + eta;
             assert!(error(found, *expected) < 2e-3, "{i}: {found} {expected}");
         }
-        // The bound is the mean field's, whatever made the topics.
+        // The bound is the mean field's, for topics of any origin.
         let measure = Measure {
             energy: false,
             bound: true,
@@ -328,7 +328,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
     }
 }
 
-/// Documents of 20 topics with words of their own, three topics a document.
+/// Documents of 20 topics with separate words, three topics per document.
 fn planted(documents: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(200);
     for d in 0..documents {
@@ -370,7 +370,7 @@ fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
         let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut silent);
         fit(&job, &mut control).unwrap().output.unwrap()
     };
-    // How many of the twenty have a topic whose ten likeliest words are theirs.
+    // The number of blocks of twenty words with a topic whose ten likeliest words are all in the block.
     let found = |topics: &Topics| {
         let mut whose = [false; 20];
         for k in 0..20 {
@@ -480,7 +480,7 @@ fn expected_powers_equal_gamma_functions() {
 
 #[test]
 fn a_local_temperature_maximises_its_objective() {
-    // The fixed point: r from the energy at τ, τ from r; checked with slow pieces on a grid.
+    // The fixed point: r from the energy at τ, and τ from r, checked with slow computations on a grid.
     let documents = corpus(4, 30);
     let (topics, alpha) = (4, 0.1);
     let mut s = settings(topics);
@@ -587,7 +587,7 @@ fn normalisers_between_nodes_are_interpolated() {
     };
     for (m, &s) in given.values.iter().enumerate() {
         let exact = values(s);
-        // Near 0 the prior makes it steep, and no document has a temperature there.
+        // Near 0 the prior makes it steep, and no document has such a temperature.
         let allowed = if s < 0.1 { 0.2 } else { 0.02 };
         assert!((at(m) - exact).abs() < allowed, "{s}: {} {exact}", at(m));
     }
@@ -621,7 +621,8 @@ fn normalisers_between_nodes_are_interpolated() {
 
 #[test]
 fn packing_changes_nothing() {
-    // A sparse prior over many topics packs; the result must be that of the slow implementation without packing.
+    // A sparse prior over many topics drops columns. The result must equal that of the slow implementation, which keeps
+    // all.
     let documents = corpus(3, 60);
     let topics = 200;
     let engine = LdaEngine::new(&documents, None, &settings(topics), Simd::detect());
@@ -654,7 +655,7 @@ fn packing_changes_nothing() {
             slow.gamma[k] / total
         );
     }
-    // Terms that the topics do not know are left out; a document of those alone has the prior's mean.
+    // Unknown terms are omitted. A document with only unknown terms has the prior's mean.
     let mut strange = Bag::new();
     strange.push(60, 2.0);
     assert_eq!(predictor.theta(&strange, &mut scratch, &mut theta), 0.0);
@@ -667,7 +668,7 @@ fn packing_changes_nothing() {
 
 #[test]
 fn completion_equals_an_exact_computation() {
-    // Documents of one term repeated: every split is the same, and the words to score are known.
+    // Documents of one repeated term: every split is the same, so the words to score are known.
     let mut documents = MemoryDocuments::new(4);
     for (term, n) in [(0, 6.0), (3, 4.0), (1, 1.0), (2, 5.0)] {
         documents
@@ -951,7 +952,7 @@ fn one_word_is_enough_for_a_local_step() {
     assert!(found.converged && found.topic_energy.is_finite() && found.bound.is_finite());
     let total = solver.weights[0] * 0.5 * solver.t.iter().sum::<f32>();
     assert!((total - 1.0).abs() < 1e-4);
-    // The same with a temperature of its own.
+    // The same with a separate temperature.
     let mut base = [0.0; WIDTH];
     gamma_ratios(spec.simd, 0.002, &mut base);
     let grid = LocalTempering::default().grid();

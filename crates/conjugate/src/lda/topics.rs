@@ -59,7 +59,7 @@ impl Topics {
 
     /// The `n` terms with the largest expected proportions in a topic, the largest first, with those proportions.
     pub fn top_words(&self, topic: usize, n: usize) -> Vec<(u32, f64)> {
-        // Taken out: numbers that are looked at often stand together.
+        // Copied out, because frequently used numbers are often adjacent.
         let column = self.lambda.iter().skip(topic).step_by(self.topics);
         let column: Vec<f32> = column.copied().collect();
         let at = |term: usize| column[term];

@@ -40,7 +40,7 @@ pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Columns less their means and over their standard deviations.
+/// Columns minus their means, divided by their standard deviations.
 fn standardise(dim: usize, rows: &mut [f64]) {
     let count = (rows.len() / dim.max(1)) as f64;
     for d in 0..dim {

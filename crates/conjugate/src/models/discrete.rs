@@ -6,7 +6,7 @@ use crate::models::mixture::Components;
 use jensen_math::special;
 use jensen_math::sum::ColumnMoments;
 
-/// Components of independent binary variables with Beta priors; values missing at random drop out.
+/// Components of independent binary variables with Beta priors. Values that are missing at random have no effect.
 pub struct Bernoullis {
     dim: usize,
     concentration: f64,
@@ -147,7 +147,8 @@ impl Components for Multinomials {
     }
 }
 
-/// Components of independent Poisson counts with Gamma priors of their rates; values missing at random drop out.
+/// Components of independent Poisson counts with Gamma priors of their rates. Values that are missing at random have no
+/// effect.
 pub struct Poissons {
     dim: usize,
     means: Vec<f64>,
@@ -222,8 +223,8 @@ impl Components for Poissons {
         }
     }
 
-    /// Summed outwards from the mode until a term is negligible. If the terms are wide and far from zero, every
-    /// sixteenth of their standard deviation suffices: the sum and the trapezoidal rule then agree to all digits,
+    /// Summed outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps of a
+    /// sixteenth of their standard deviation suffice: the sum and the trapezoidal rule then agree to all digits,
     /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
@@ -259,7 +260,7 @@ impl Components for Poissons {
 }
 
 /// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
-/// prior; values missing at random drop out.
+/// prior. Values that are missing at random have no effect.
 pub struct Categoricals {
     /// The offsets of each column's categories among all, and their number.
     starts: Vec<usize>,

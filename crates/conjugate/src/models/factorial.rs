@@ -1,9 +1,9 @@
 //! The factorial mixture: a point is the sum of the factors that are on, plus noise.
 //!
-//! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), σ_n and σ_μ being variances (Ghahramani
-//! 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose K × K precision
-//! all dimensions share, and q(M) of that form is the exact optimum for given q(z). In the paper's reference for the updates
-//! q(μ) factorises over k: [`FactorialMixture::independent`].
+//! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), where σ_n and σ_μ are variances
+//! (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose
+//! K × K precision all dimensions share, and q(M) of that form is the exact optimum for given q(z). In the paper's
+//! reference for the updates q(μ) factorises over k: [`FactorialMixture::independent`].
 
 use std::ops::Range;
 
@@ -62,7 +62,7 @@ impl FactorialMixture {
     /// A mixture over `data`, rows of `dim` numbers.
     ///
     /// # Errors
-    /// One sentence for the user when a setting is out of range.
+    /// A sentence for the user if a setting is out of range.
     pub fn new(settings: FactorialSettings, dim: usize, data: Vec<f64>) -> Result<Self, String> {
         let k = settings.factors;
         if k == 0 {
@@ -78,7 +78,7 @@ impl FactorialMixture {
         }
         if !(settings.activation > 0.0 && settings.activation < 1.0) {
             return Err(format!(
-                "the activation probability must lie between 0 and 1, not {}",
+                "the activation probability is {}, but must be between 0 and 1",
                 settings.activation
             ));
         }
@@ -310,7 +310,7 @@ impl ConjugateModel for FactorialMixture {
         }
     }
 
-    /// The whole density is tempered, the noise's normaliser included: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
+    /// The whole density is tempered, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
     /// σ_n) − log s). The paper's supplement C does not temper the normaliser; the energy and this function both do, so
     /// r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
@@ -329,13 +329,13 @@ impl ConjugateModel for FactorialMixture {
 /// factors so far, beyond noise, as k-means++ draws centres (Arthur and Vassilvitskii 2007). Its residual is the next
 /// factor, followed by the average residual of the points that this factor improves.
 ///
-/// With random factors, one often takes what belongs to two. In trials with 2 000 points of eight images (as in the
+/// With random factors, one factor often covers two images. In trials with 2 000 points of eight images (as in the
 /// tempering paper's Figure 4), none of 20 random starts found all in 120 iterations; 12 of 20 of these did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
-    /// Probabilities of the factors so far, a row per factor.
+    /// Probabilities of the factors so far, one row per factor.
     on: Vec<Vec<f64>>,
-    /// Products of the factors so far with the points, likewise.
+    /// Products of the factors so far with the points, in the same layout.
     dots: Vec<Vec<f64>>,
     found: Vec<Vec<f64>>,
 }

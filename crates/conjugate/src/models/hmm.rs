@@ -133,8 +133,8 @@ impl ChainScratch {
 }
 
 impl<C: Components> HiddenMarkov<C> {
-    /// Chains over the rows of `emissions`: Sequence i holds the rows `starts[i]..starts[i + 1]`. `starts` begins with
-    /// 0, ascends and ends with the number of rows.
+    /// Chains over the rows of `emissions`: sequence i has the rows `starts[i]..starts[i + 1]`. `starts` begins with 0,
+    /// ascends and ends with the number of rows.
     ///
     /// # Errors
     /// Fails if `starts` violates this.
@@ -146,7 +146,9 @@ impl<C: Components> HiddenMarkov<C> {
     ) -> Result<Self, String> {
         let ascending = starts.windows(2).all(|pair| pair[0] <= pair[1]);
         if starts.first() != Some(&0) || starts.last() != Some(&emissions.points()) || !ascending {
-            return Err("the starts of sequences ascend from 0 to the number of rows".to_owned());
+            return Err(
+                "the starts of sequences must ascend from 0 to the number of rows".to_owned(),
+            );
         }
         let mut blocks = Blocks::default();
         for _ in 0..=k {
@@ -211,7 +213,7 @@ impl<C: Components> HiddenMarkov<C> {
             self.emissions.log_density(self.state(expected, i), t)
         };
         let steps = last - first;
-        // The state before on the best path to each state, a row a step.
+        // The state before on the best path to each state, one row per step.
         let mut before = vec![0; steps * k];
         let mut best: Vec<f64> = Vec::new();
         for t in 0..steps {
@@ -287,7 +289,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let mut lambda = self.blocks.prior().to_vec();
         let share = self.emissions.points() as f64 / k as f64;
         for i in 0..k {
-            // States last for a while, which tells them apart from mixture components.
+            // States persist, which distinguishes them from mixture components.
             let row = &mut lambda[k + i * k..k + (i + 1) * k];
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
@@ -300,7 +302,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Compares only emissions. States with equal emissions count as one state, whatever their transitions.
+    /// Compares only emissions. States with equal emissions are treated as one state, for any transitions.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
@@ -340,7 +342,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         log_z += scratch.forward(&begin, &next);
         scratch.backward(&next);
         scratch.marginals(&next);
-        // Shorter operands end the sums: the first row of the states goes with the first states' probabilities.
+        // The shorter operand ends a sum: the first row of the states is combined with the first states' probabilities.
         let sum = |q: &[f64], log: &[f64]| -> f64 { q.iter().zip(log).map(|(q, l)| q * l).sum() };
         let energy = sum(&scratch.states, &scratch.emission)
             + sum(&scratch.states, log_first)

@@ -192,7 +192,7 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
 /// point and half from the average point.
 ///
 /// The first of those points is arbitrary. Each further one is drawn in proportion to how much less likely it is than
-/// the most likely point under the components before it: for Gaussians that is the start of k-means++ (Arthur and
+/// the most likely point under the components before it. For Gaussians this is the start of k-means++ (Arthur and
 /// Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
@@ -349,7 +349,7 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// The same of any components.
+/// The same for any components.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],
@@ -449,7 +449,8 @@ impl<C: Components> ConjugateModel for Mixture<C> {
             let within = bound + share;
             return Some(Plain { bound, within });
         }
-        // Shards answer for this number of components alone. What they do not give to the first is given for a better bound.
+        // Shards answer only for this number of components. The share of the other components is set for a better
+        // bound.
         let mut lambda = self.blocks.prior().to_vec();
         lambda[0] += held;
         let first = &mut lambda[self.k..self.k + self.width];
@@ -489,7 +490,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
                     (energy, inverse * energy)
                 }
             };
-            // With its log weight: what is left of it is the entropy of missing values.
+            // With its log weight. The remainder is the entropy of missing values.
             energies.push((energy, log));
             r.push(log);
         }

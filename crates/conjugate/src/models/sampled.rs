@@ -23,7 +23,7 @@ pub struct Sampled<'a, C> {
     pub shards: &'a dyn PointShards,
 }
 
-/// The points for the start of a seed; `None` if it uses all points. Other starts of a run use the same ones.
+/// The points for the start of a seed; `None` if it uses all points. Other starts of a run use the same points.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }
@@ -55,7 +55,7 @@ impl<C: Components> Components for Sampled<'_, C> {
     }
 
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
-        // The start of the run's own seed is that of one machine, which draws its points first.
+        // The start with the run's own seed equals the start on one machine, which draws its points first.
         drop(looked_at(self.points, stream));
         (0..self.sample.points()).collect()
     }

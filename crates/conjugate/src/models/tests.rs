@@ -1,4 +1,4 @@
-//! Models against enumeration, batch ascent against its promise, policies against each other.
+//! Models against enumeration, batch ascent against its guarantee, policies against each other.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::log_sum_exp_slice;
@@ -270,7 +270,7 @@ fn the_factorial_local_step_is_a_stationary_point_below_the_exact_sum() {
 }
 
 fn model_row(model: &FactorialMixture, point: usize) -> Vec<f64> {
-    // The statistics of a point with every factor on hold the point itself.
+    // The statistics of a point with every factor active contain the point itself.
     let mut out = vec![0.0; model.blocks().len()];
     model.add_statistics(point, 0.1, &vec![1.0; 3], &mut out);
     out[..4].to_vec()

@@ -1,4 +1,4 @@
-//! The most probable paths of hidden Markov chains against all paths, and where chains of few distinct rows begin.
+//! The most probable paths of hidden Markov chains against all paths, and starts of chains with few distinct rows.
 
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::models::{Bernoullis, Components, Covariance, Gaussians, HiddenMarkov};
@@ -37,7 +37,7 @@ fn the_path_is_the_best_of_all() {
     assert!(model.path(&expected, 2).is_empty());
 }
 
-/// Two states that begin alike stay alike: binary rows are drawn again until they differ.
+/// Two states that start equal stay equal: the start draws binary rows again until they differ.
 #[test]
 fn states_of_binary_rows_begin_apart() {
     let bits: Vec<bool> = (0..60).map(|i| i % 3 == 0).collect();

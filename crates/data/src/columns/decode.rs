@@ -16,14 +16,14 @@ use crate::table::{Cells, Column};
 /// The element type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Integers; whether without sign.
+    /// Integers, and whether they are unsigned.
     Whole(bool),
     Truth,
     Real,
     Text,
 }
 
-/// A column, if its elements are of a known kind.
+/// A column, if the type of its elements is supported.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
@@ -182,7 +182,7 @@ impl Levels {
         rows: &Range<usize>,
     ) -> Result<Vec<T::T>, ParquetError> {
         let skipped = column.skip_records(rows.start)?;
-        // How many rows there are is what the file says.
+        // The file determines the number of rows.
         let mut values = Vec::with_capacity(rows.len().min(1 << 20));
         let defs = (self.max_def > 0).then_some(&mut self.defs);
         let reps = self.lists.then_some(&mut self.reps);
@@ -197,7 +197,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// The next values, one for each of the given number of rows; `None` where a value is missing.
+    /// The next values, one for each of the given number of rows, with `None` for missing values.
     fn each<T>(
         &self,
         rows: usize,
@@ -273,7 +273,7 @@ impl Decoded {
         }
     }
 
-    /// Adds the numbers, or reports a missing one. `location` names a row of the stretch, counted from 0.
+    /// Adds the numbers, or reports a missing one. `location` names a row of the range, counted from 0.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -286,9 +286,10 @@ impl Decoded {
         if let Some(row) = self.levels.missing() {
             let what = match self.levels.lists {
                 true => {
-                    "a list is missing, is empty or has a null: every row needs as many numbers"
+                    "a list is missing, is empty or has a null, but every row needs a list with the same \
+                     number of values"
                 }
-                false => "a null: fill it in, or leave the row out",
+                false => "a null: fill it in, or remove the row",
             };
             return refuse(row, what);
         }
@@ -300,7 +301,7 @@ impl Decoded {
             if let Some(row) = other {
                 return refuse(
                     row,
-                    &format!("a list of another length than the {expected} of those before it"),
+                    &format!("a list whose length differs from the {expected} of the earlier rows"),
                 );
             }
             all.length = Some(expected);
@@ -309,7 +310,7 @@ impl Decoded {
         debug_assert_eq!(self.levels.defs.len().max(rows * length), rows * length);
         match self.elements {
             Elements::Ints(ints) => {
-                // What has no sign and fills 64 bits looks negative.
+                // Unsigned numbers of 64 bits may look negative.
                 if let Some(at) = ints.iter().position(|x| self.unsigned && *x < 0) {
                     return refuse(at / length, &format!("{} is too large", ints[at] as u64));
                 }
@@ -319,7 +320,7 @@ impl Decoded {
                 if let Some(at) = reals.iter().position(|x| x.is_nan()) {
                     return refuse(
                         at / length,
-                        "NaN is no number: fill it in, or leave the row out",
+                        "NaN is not a number: fill it in, or remove the row",
                     );
                 }
                 append(&mut all.reals, reals);
@@ -329,7 +330,7 @@ impl Decoded {
                 let code = |text: &ByteArray| {
                     let word = String::from_utf8_lossy(text.data());
                     let at = words.binary_search_by(|known| known.as_str().cmp(&word));
-                    // A word that is not known would be one of a file that was changed, which is looked for.
+                    // An unknown word means that the file has changed, which a later check detects.
                     at.map_or(0, |at| at as i64 + 1)
                 };
                 all.ints.extend(texts.iter().map(code));
@@ -355,7 +356,7 @@ impl CellsOfColumn {
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
-                "`{}`, column `{}`: lists of words are no columns of a table: leave it out",
+                "`{}`, column `{}`: a table cannot have lists of words: remove the column",
                 path.display(),
                 field.name
             ))),

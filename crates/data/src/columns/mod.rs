@@ -121,8 +121,8 @@ impl RowFile {
             return Ok(());
         }
         Err(DataError::invalid(format!(
-            "`{}` was changed while it was read, so that nothing made of it counts: run again, and put new versions of a \
-             file in its place by renaming between runs",
+            "`{}` changed while Jensen read it, so the results are not valid: run again, and replace a file \
+             only by renaming a complete new one between runs",
             self.path.display()
         )))
     }
@@ -151,7 +151,7 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
 /// `x`.
 ///
 /// # Errors
-/// They are not a Parquet file, or a column has values other than numbers, booleans, words, and lists of equal length.
+/// The files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal length.
 pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let path = Path::new(label);
     let failed = |error: ParquetError| unreadable(path, &error);
@@ -318,8 +318,8 @@ impl RowFiles {
     /// or `[rows, length]` if rows have lists.
     ///
     /// # Errors
-    /// There is no such column, it has another type, a value is missing or not a number, lists differ in length, or a
-    /// file cannot be read or was changed.
+    /// The column does not exist, has another type, a value is missing or not a number, lists differ in length, or a
+    /// file cannot be read or has changed.
     pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
         let mut data = DataSet::new();
         for name in names {
@@ -358,7 +358,7 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// The location of a row of a stretch: its file, and its number in the file, counted from 1.
+    /// The location of a row of a range: its file, and its number in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -427,7 +427,7 @@ impl RowFiles {
             })?;
             if words.len() > WORDS {
                 return Err(DataError::invalid(format!(
-                    "the column `{name}` has more than {WORDS} distinct words: it names no groups"
+                    "the column `{name}` has more than {WORDS} distinct words, too many for groups"
                 )));
             }
         }

@@ -264,7 +264,7 @@ fn a_file_is_a_table() {
     shorter.lists[1] = vec![1.0];
     let message = refusal(shorter, &schema);
     assert!(
-        message.contains("row 4, column `e`: a list of another length"),
+        message.contains("row 4, column `e`: a list whose length differs"),
         "{message}"
     );
     let message = refusal(Group::of(3, 2), SCHEMA);
@@ -273,7 +273,7 @@ fn a_file_is_a_table() {
         "{message}"
     );
 
-    // Whatever is damaged is an error, or other numbers.
+    // Damaged bytes give an error or other numbers.
     write(&path, &schema, &[Group::of(300, 0)]);
     let whole = std::fs::read(&path).unwrap();
     for at in (4..whole.len()).step_by(7) {

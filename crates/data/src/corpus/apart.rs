@@ -65,7 +65,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Number of documents read, and their words; `None` if there were too many words to count.
+    /// Number of documents read, and their words. `None` if there were too many words to count.
     Counts(u64, Option<Tally>),
     /// The result of writing.
     Written(Written),
@@ -78,7 +78,7 @@ pub enum Answer {
 pub struct Written {
     /// Documents read.
     pub read: u64,
-    /// Documents and tokens for training, then held out.
+    /// Documents and tokens for training, followed by held-out ones.
     pub parts: [(u64, u64); 2],
     /// See [`Built::tokens_left_out`].
     pub left_out: u64,
@@ -96,7 +96,7 @@ pub struct Workshop<'a> {
     pub out: &'a Path,
 }
 
-/// How files of inputs are called while the corpus is built.
+/// The paths of the corpora of input files during a build.
 fn part_path(out: &Path, input: usize) -> PathBuf {
     out.join(format!("{input:06}.part.tmp"))
 }
@@ -151,7 +151,8 @@ impl Workshop<'_> {
                 (run.end <= file.documents(part)).then_some((file, part, run.first..run.end))
             })
             .collect();
-        let runs = runs.ok_or_else(|| DataError::invalid("what a shard is made of is damaged"))?;
+        let runs =
+            runs.ok_or_else(|| DataError::invalid("the description of a shard is damaged"))?;
         shards::write_shard(self.out, shard, &runs, &choice.words, record)
     }
 }
@@ -180,7 +181,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files; none if there are too many words for one table.
+/// The counts of all files, or `None` if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();
@@ -230,7 +231,7 @@ pub fn build_apart(
     for input in 0..workshop.sources.files() {
         remove_file(&part_path(workshop.out, input))?;
     }
-    // Workers that were killed have left what they were at.
+    // Killed workers have left temporary files.
     sweep(workshop.out)?;
     built
 }
@@ -242,7 +243,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
         out,
     } = *workshop;
     let mut work = |choice: &Choice, tasks| work(choice, tasks).map_err(DataError::invalid);
-    let wrong = || DataError::invalid("a worker answered what it was not asked");
+    let wrong = || DataError::invalid("a worker answered another request");
     let files = sources.files();
     let mut sizes = Vec::with_capacity(files);
     let mut tallies = Vec::with_capacity(files);
@@ -274,7 +275,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
             Answer::Written(part) if part.read == size => written.push(part),
             Answer::Written(_) => {
                 return Err(DataError::invalid(
-                    "an input was changed while it was read: build the corpus again",
+                    "an input changed while Jensen read it: build the corpus again",
                 ));
             }
             _ => return Err(wrong()),
@@ -292,7 +293,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
             record: record.clone(),
         })
         .collect();
-    // An earlier corpus goes when all but copies is done.
+    // The earlier corpus is removed when only copies remain to be made.
     Corpus::remove_shards(out)?;
     let mut digests = Vec::with_capacity(shards);
     for answer in work(&choice, tasks)? {

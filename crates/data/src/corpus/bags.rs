@@ -7,8 +7,8 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Documents that a header may promise in addition to one per entry: documents without a word are kept, and a damaged
-/// number would make 10¹² of them.
+/// Largest number of documents in a header beyond one per entry. Documents without a word are kept, and a damaged
+/// number would create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
@@ -49,14 +49,14 @@ impl Bags {
 /// The words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
-/// Fails if there is no such file or it is not UTF-8.
+/// Fails if the file does not exist or is not UTF-8.
 pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<String>, DataError> {
     let path = match given {
         Some(path) => path.to_path_buf(),
         None => beside(bags).ok_or_else(|| {
             DataError::invalid(format!(
-                "the words of `{}` are missing: put them beside it as `vocab.txt`, one a line, or name their file \
-                 (--vocabulary FILE)",
+                "the words of `{}` are missing: put them in `vocab.txt` in the same folder, one per line, or \
+                 name their file (--vocabulary FILE)",
                 bags.display()
             ))
         })?,
@@ -112,7 +112,7 @@ enum Kind {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The current document, whose entries are being read; earlier documents are complete.
+        /// The current document, whose entries are being read. Earlier documents are complete.
         current: u64,
         /// The last entry has been read.
         ended: bool,
@@ -141,14 +141,14 @@ impl BagReader {
         let [documents, terms, entries] = header;
         if terms > words as u64 {
             return Err(reader.wrong(&format!(
-                "the file has {terms} terms, but its vocabulary {words} words"
+                "the file has {terms} terms, but its vocabulary has {words} words"
             )));
         }
         let most = DOCUMENTS.saturating_add(entries.saturating_mul(DOCUMENTS_PER_ENTRY));
         if documents > most {
             return Err(reader.wrong(&format!(
-                "{documents} documents with {entries} entries in all: nearly all of them would be empty, so the number is \
-                 damaged; at most {most} go with so few entries"
+                "{documents} documents have {entries} entries in total, so nearly all of them would be empty \
+                 and the number must be wrong; this many entries allow at most {most} documents"
             )));
         }
         reader.kind = Kind::Triplets {
@@ -177,7 +177,7 @@ impl BagReader {
         Ok((!bags.ends.is_empty()).then_some(bags))
     }
 
-    /// Reads a line into the buffer; false at the end.
+    /// Reads a line into the buffer. `false` at the end.
     fn read_line(&mut self) -> Result<bool, DataError> {
         self.buffer.clear();
         self.line += 1;
@@ -310,7 +310,8 @@ impl BagReader {
         }
         if promised != Some(pairs.len()) {
             return Err(self.wrong(&format!(
-                "expected the number of terms and as many pairs term:count, found {} pairs in `{}`: was the file cut short?",
+                "expected the number of terms and the same number of pairs term:count, found {} pairs in `{}`: \
+                 was the file cut short?",
                 pairs.len(),
                 self.shown()
             )));
@@ -345,7 +346,7 @@ impl BagReader {
             if !self.read_line()? {
                 if read != entries {
                     return Err(self.wrong(&format!(
-                        "the file promises {entries} entries and has {read}: it was cut short"
+                        "the file announces {entries} entries but has {read}: it was cut short"
                     )));
                 }
                 if let Kind::Triplets { ended, .. } = &mut self.kind {
@@ -363,8 +364,8 @@ impl BagReader {
             debug_assert!(pending.is_none_or(|pair| (pair.0 as usize) < self.words));
             if document < current {
                 return Err(self.wrong(&format!(
-                    "document {document} comes after document {current}: a corpus is read document by document, so \
-                     sort the entries by their first number (transpose the matrix where rows are words)"
+                    "document {document} comes after document {current}, but Jensen reads a corpus document by \
+                     document: sort the entries by their first number (transpose the matrix if rows are words)"
                 )));
             }
             if document == current {
@@ -405,7 +406,7 @@ impl BagReader {
         let (Some(document), Some(term), Some(count), None) = (document, term, count, next())
         else {
             return Err(self.wrong(&format!(
-                "expected document, term and a whole count, found `{}`",
+                "expected document, term and an integer count, found `{}`",
                 self.shown()
             )));
         };

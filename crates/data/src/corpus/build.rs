@@ -107,7 +107,7 @@ pub struct BuildProgress {
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be
-/// written, or when `progress` returns false ("interrupted"). The function writes the whole file or none.
+/// written, or when `progress` returns false ("interrupted"). The function writes the whole file or nothing.
 pub fn build(
     sources: &Sources,
     out: &Path,
@@ -123,7 +123,7 @@ pub fn build(
         }) {
             Ok(())
         } else {
-            Err(DataError::invalid("interrupted: no corpus was written"))
+            Err(DataError::invalid("interrupted: Jensen wrote no corpus"))
         }
     };
     let (total, choice) = match &settings.fixed {
@@ -152,7 +152,7 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
         return Ok(());
     }
     Err(DataError::invalid(format!(
-        "the share of documents that are held out must be at least 0 and below 1, not {}",
+        "the share of held-out documents is {}, but must be at least 0 and below 1",
         settings.heldout
     )))
 }
@@ -257,7 +257,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
     let skipped = &built.skipped;
     let mut reasons = Vec::new();
     for (count, what) in [
-        (skipped.empty, "hold no word of the vocabulary".to_owned()),
+        (skipped.empty, "have no word of the vocabulary".to_owned()),
         (skipped.not_utf8, "are not UTF-8 text".to_owned()),
         (
             skipped.without_text,
@@ -269,11 +269,11 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
         }
     }
     let reasons = if reasons.is_empty() {
-        "the input holds none".to_owned()
+        "the input has no documents".to_owned()
     } else {
         reasons.join(", ")
     };
-    DataError::invalid(format!("no document is left: {reasons}"))
+    DataError::invalid(format!("no document remains: {reasons}"))
 }
 
 /// Calls `work` with every chunk in order, while the next one is being read.
@@ -318,7 +318,7 @@ impl Choice {
     }
 }
 
-/// How to find a word in the vocabulary.
+/// The terms of words, by their text or their old number.
 struct Counted {
     /// Term of a word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
@@ -353,7 +353,7 @@ impl Counted {
     }
 }
 
-/// How often words occur.
+/// Frequencies of words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tally {
@@ -472,7 +472,7 @@ struct Piece {
     first: u64,
     terms: Vec<u32>,
     counts: Vec<u32>,
-    /// The end of each document; empty ones are omitted.
+    /// The end of each document. Empty documents are omitted.
     ends: Vec<usize>,
     left_out: u64,
     skipped: Skipped,

@@ -51,11 +51,11 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {
         K::UnexpectedEof => DataError::invalid(format!(
-            "`{}` ends in the middle of its compressed data: it was cut short; fetch or compress it again",
+            "`{}` ends in the middle of its compressed data: it was cut short; download or compress it again",
             path.display()
         )),
         K::InvalidData | K::InvalidInput | K::Other => DataError::invalid(format!(
-            "`{}` cannot be decompressed ({error}): it is damaged; fetch or compress it again",
+            "`{}` cannot be decompressed ({error}): it is damaged; download or compress it again",
             path.display()
         )),
         _ => DataError::io("read", path, error),
@@ -142,7 +142,7 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, &bytes).unwrap();
             assert_eq!(read(&path).unwrap(), text, "{name}");
-            // Two streams one after another, as `cat` makes them.
+            // Two streams one after another, as `cat` creates them.
             std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
             assert_eq!(read(&path).unwrap(), text.repeat(2), "{name} twice");
             std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The counts of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Documents that hold it.
+    /// Number of documents with it.
     pub documents: u64,
     /// Its occurrences.
     pub tokens: u64,
@@ -55,7 +55,7 @@ impl LocalCounts {
             None => self.table.entry(word.into()).or_default(),
         };
         count.tokens += 1;
-        // Documents are numbered from 1, so that a new entry's 0 is none of them.
+        // Documents are numbered from 1, so the 0 of a new entry is not a document.
         if *last != self.document + 1 {
             *last = self.document + 1;
             count.documents += 1;
@@ -100,7 +100,7 @@ impl WordCounts {
         }
     }
 
-    /// Document frequency up to which counts may be too low; 0 if all counts are exact.
+    /// Document frequency up to which counts may be too low, or 0 if all counts are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }

@@ -15,11 +15,11 @@ use crate::error::DataError;
 /// Blocks checked by one task.
 const CHECKED: usize = 256;
 
-/// Bytes hashed before their pages are given back.
+/// Number of hashed bytes after which their pages are returned.
 const HASHED: usize = 16 << 20;
 
-/// Documents read before the pages of the file are released: the memory of a run does not grow with its corpus, and
-/// pages that are needed again come from the system's cache.
+/// Number of documents after which the pages of the file are released, so that the memory of a run does not grow with
+/// its corpus. The system's cache returns pages that are needed again.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
 /// The training documents of a model, or the held-out ones.
@@ -85,7 +85,7 @@ impl CorpusFile {
             |at: usize| u32::from_le_bytes([map[at], map[at + 1], map[at + 2], map[at + 3]]);
         if number(8) != VERSION || number(12) != BLOCK as u32 {
             return Err(wrong(&format!(
-                "has version {}, this program reads version {VERSION}: build it again (`jensen topics build`)",
+                "has version {}, but this program reads version {VERSION}: build it again (`jensen topics build`)",
                 number(8)
             )));
         }
@@ -188,7 +188,7 @@ impl CorpusFile {
     /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
-    /// It was.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.map.check_unchanged()
     }
@@ -241,7 +241,7 @@ impl CorpusFile {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
@@ -267,8 +267,8 @@ impl CorpusFile {
             }
             self.decode(&mut bytes, visit)
         };
-        // Documents were checked when the corpus was opened. One that cannot be read is of a file that was changed, which
-        // `check_unchanged` says before the results count.
+        // Documents were checked when the corpus was opened. An unreadable document means that the file has changed,
+        // which `check_unchanged` reports before the results are used.
         let _: Option<()> = read();
         self.count_read(1);
     }

@@ -156,7 +156,7 @@ impl Corpus {
     /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
-    /// It was.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
@@ -209,7 +209,7 @@ impl Corpus {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
@@ -218,7 +218,7 @@ impl Corpus {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if there is no such document, which is a bug in the caller.
+    /// Panics if the document does not exist, which is a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);
@@ -246,7 +246,7 @@ pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usi
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(
-            "{documents} documents cannot be divided into {count} shards: ask for fewer (--shards)"
+            "{documents} documents cannot be divided into {count} shards: use fewer (--shards)"
         )));
     }
     Ok(())
@@ -298,7 +298,8 @@ fn list(folder: &Path) -> Result<List, DataError> {
     let path = folder.join(LIST);
     if !path.is_file() {
         return Err(DataError::invalid(format!(
-            "the folder `{}` is no corpus: it has no `{LIST}`; make one with `jensen topics build --shards`",
+            "the folder `{}` is not a corpus, because it has no `{LIST}`; make one with `jensen topics build \
+             --shards`",
             folder.display()
         )));
     }
@@ -316,7 +317,7 @@ fn open_listed(folder: &Path, list: &List, shard: usize) -> Result<CorpusFile, D
     let path = shard_path(folder, shard);
     if !path.is_file() {
         return Err(DataError::invalid(format!(
-            "the shard `{}` is missing, of {}: copy it back, or build the corpus again (`jensen topics build`)",
+            "the shard `{}` of {} is missing: restore it, or build the corpus again (`jensen topics build`)",
             path.display(),
             list.digests.len()
         )));
@@ -326,8 +327,8 @@ fn open_listed(folder: &Path, list: &List, shard: usize) -> Result<CorpusFile, D
         return Ok(file);
     }
     Err(DataError::invalid(format!(
-        "the shard `{}` is not the one that was built with the others: copy that back, or build the corpus again \
-         (`jensen topics build`)",
+        "the shard `{}` is from another build: restore the original, or build the corpus again (`jensen topics \
+         build`)",
         path.display()
     )))
 }

@@ -32,7 +32,7 @@ pub enum Format {
     Uci,
     /// LDA-C: `pairs term:count …`, terms from 0.
     Ldac,
-    /// Matrix Market coordinates, a row per document, rows in order.
+    /// Matrix Market coordinates, with one row per document, rows in order.
     #[serde(alias = "mtx")]
     MatrixMarket,
 }
@@ -82,8 +82,8 @@ pub struct SourceSettings {
     pub field: String,
     /// Field of a JSON line that names the document.
     pub id: Option<String>,
-    /// The unit of a document in plain text. By default a file in a folder is a document, and other files hold one per
-    /// line.
+    /// The unit of a document in plain text. By default a file in a folder is a document, and other files have one
+    /// document per line.
     pub unit: Option<DocumentUnit>,
     /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
@@ -113,7 +113,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// All of them.
+    /// The number of all documents.
     pub fn total(&self) -> u64 {
         self.empty + self.not_utf8 + self.without_text
     }
@@ -159,7 +159,7 @@ impl Sources {
                 walk(path, &mut files)?;
                 if files.is_empty() {
                     return Err(DataError::invalid(format!(
-                        "the folder `{}` holds no files",
+                        "the folder `{}` has no files",
                         path.display()
                     )));
                 }
@@ -181,10 +181,10 @@ impl Sources {
         let bags = inputs.iter().filter(|input| input.format.is_bag()).count();
         if bags > 0 && bags < inputs.len() {
             return Err(DataError::invalid(
-                "text and bags of words cannot be mixed: build a corpus from one kind",
+                "a corpus cannot mix text and bags of words: build it from one kind",
             ));
         }
-        // Of the UCI format, the words are no documents.
+        // In the UCI format, the file of words has no documents.
         let words = match inputs.first() {
             Some(input) if bags > 0 => Some(read_vocabulary(
                 &input.path,
@@ -227,11 +227,11 @@ impl Sources {
     /// A single one of the files.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist.
     pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
         let Some(input) = self.inputs.get(file) else {
             return Err(DataError::invalid(format!(
-                "there is no input file {file}: let all machines see the same files"
+                "there is no input file {file}: all machines must see the same files"
             )));
         };
         Ok(Self {
@@ -293,14 +293,14 @@ impl Texts {
     }
 }
 
-/// Some documents in a row.
+/// A few consecutive documents.
 #[derive(Debug)]
 pub(crate) enum Content {
     Texts(Texts),
     Bags(Bags),
 }
 
-/// Some documents in a row.
+/// A few consecutive documents.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     /// Number of the first document, from 1, over all files.
@@ -383,8 +383,9 @@ impl Reader<'_> {
     #[allow(clippy::unused_self)]
     fn parquet(&self, path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
         Err(DataError::invalid(format!(
-            "`{}`: this build does not read Parquet: install Jensen with `--features parquet`, or write the texts as JSON \
-             lines, for example with DuckDB: COPY (SELECT text FROM 'file.parquet') TO 'file.jsonl'",
+            "`{}`: this build does not read Parquet: install Jensen with `--features parquet`, or write the \
+             texts as JSON lines, for example with DuckDB: COPY (SELECT text FROM 'file.parquet') TO \
+             'file.jsonl'",
             path.display()
         )))
     }
@@ -420,7 +421,7 @@ impl Reader<'_> {
             }
             *line += 1;
             let start = texts.ends.last().copied().unwrap_or(0);
-            // A blank line among JSON lines is no document.
+            // A blank line among JSON lines is not a document.
             if input.format.has_fields() && texts.bytes[start..].iter().all(u8::is_ascii_whitespace)
             {
                 texts.bytes.truncate(start);
@@ -433,7 +434,7 @@ impl Reader<'_> {
     }
 }
 
-/// Appends the bytes before `end` (or all remaining ones) to `out`; false at the end of the file.
+/// Appends the bytes before `end` (or all remaining ones) to `out`. `false` at the end of the file.
 fn take(
     file: &mut (dyn BufRead + Send),
     end: Option<u8>,
@@ -456,7 +457,7 @@ fn take(
         file.consume(used + usize::from(found.is_some()));
         if out.len() - start > DOCUMENT_BYTES {
             return Err(DataError::invalid(format!(
-                "`{}` holds a document of more than {} MiB: is it text, one document a line?",
+                "`{}` has a document of more than {} MiB: is it text, one document per line?",
                 path.display(),
                 DOCUMENT_BYTES >> 20
             )));

@@ -63,7 +63,7 @@ impl StopWords {
         Ok(Self::new(words))
     }
 
-    /// Whether a word, in lower case, is one of them.
+    /// Whether a word in lower case is a stop word.
     pub fn contains(&self, word: &str) -> bool {
         !self.words.is_empty() && self.words.contains(word)
     }

@@ -19,7 +19,7 @@ pub struct NewDocument {
     pub number: u64,
     /// Its name, if the inputs have one.
     pub id: Option<String>,
-    /// Its words in the vocabulary; empty if it has none.
+    /// Its words in the vocabulary, or empty if it has none.
     pub document: Document,
     /// Occurrences of words that are not in the vocabulary.
     pub unknown: u64,

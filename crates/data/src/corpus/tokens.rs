@@ -60,12 +60,12 @@ impl FromStr for Pattern {
             let why = error.to_string();
             let last = why.lines().last().unwrap_or_default();
             let last = last.trim_start_matches("error: ");
-            format!("`{text}` is no regular expression: {last}")
+            format!("`{text}` is not a regular expression: {last}")
         })?;
         match regex.is_match("") {
             false => Ok(Self(regex)),
             true => Err(format!(
-                "`{text}` matches an empty word: ask for at least one character, such as with + instead of *"
+                "`{text}` matches an empty word: require at least one character, for example with + instead of *"
             )),
         }
     }
@@ -104,11 +104,11 @@ impl Default for Tokeniser {
 
 /// The role of a character in a text.
 enum Role {
-    /// The character belongs to a word and may begin one.
+    /// The character is part of a word and may start one.
     Letter,
     /// The character belongs to the word before it, if there is one.
     Trailing,
-    /// The character joins two parts of a word, and the token has the given character in its place.
+    /// The character joins two parts of a word, and the token has the given character instead.
     Joint(char),
     /// The character belongs to no word.
     Gap,
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn marks_stay_with_their_letters_and_words_are_composed() {
-        // An accent of its own and a letter that has it are one word; so are the jamo of a Korean syllable.
+        // A separate accent and a letter with that accent give the same word, and so do the jamo of a Korean syllable.
         assert_eq!(words("e\u{301}te\u{301}"), ["été"]);
         assert_eq!(
             words("\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),
@@ -254,7 +254,7 @@ mod tests {
             words("हिन्दी, ক্ষমা और తెలుగు"),
             ["हिन्दी", "ক্ষমা", "और", "తెలుగు"]
         );
-        // A mark without a letter is none.
+        // A mark without a letter is not a word.
         assert!(words("\u{301} \u{94d}").is_empty());
     }
 

@@ -22,14 +22,14 @@ pub enum Frequency {
 impl FromStr for Frequency {
     type Err = String;
 
-    /// A whole number is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
+    /// An integer is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
         }
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
-            _ => Err("expected a whole number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+            _ => Err("expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
         }
     }
 }
@@ -111,8 +111,9 @@ pub fn choose(
     }
     if chosen.is_empty() {
         return Err(DataError::invalid(format!(
-            "no word is left for the vocabulary: of {} distinct words in {documents} documents, none is in at least {least} \
-             (--min-df {}) and at most {most} documents (--max-df {}) and no stop word; lower --min-df or raise --max-df",
+            "the vocabulary has no words: of {} distinct words in {documents} documents, none is in at least \
+             {least} (--min-df {}) and at most {most} documents (--max-df {}) without being a stop word; lower \
+             --min-df or raise --max-df",
             words.len(),
             settings.min_df,
             settings.max_df,

@@ -20,7 +20,7 @@ pub(super) fn encode(
     data: Option<&DataSet>,
 ) -> NcResult<Vec<u8>> {
     let mut file = NcFileBuilder::new();
-    // The format has no dimension of size zero: without draws there are no groups of them.
+    // The format has no dimension of size zero, so without draws there are no groups of them.
     let variables = if table.is_empty() {
         &[][..]
     } else {
@@ -56,7 +56,7 @@ pub(super) fn encode(
             let Some(first) = values.next() else { continue };
             let all: Vec<(&str, &Value)> = std::iter::once(first).chain(values).collect();
             let mut group = Group::new(&mut file, group, roles, attributes)?;
-            // What is named after a size comes first: a scalar of that name is no variable beside it.
+            // Dimensions named after a size come first, so that a scalar with this name is not a variable as well.
             let (scalars, arrays): (Vec<_>, Vec<_>) = all
                 .into_iter()
                 .partition(|(_, value)| value.shape().is_empty());

@@ -129,7 +129,7 @@ pub fn write_draws_netcdf(
     _: Option<&DataSet>,
 ) -> Result<(), DataError> {
     Err(DataError::invalid(format!(
-        "cannot write `{}`: this build leaves NetCDF out; to have it: cargo build --release -p jensen-cli",
+        "cannot write `{}`: this build does not include NetCDF; to add it: cargo build --release -p jensen-cli",
         path.display()
     )))
 }

@@ -84,10 +84,9 @@ impl Parser<'_> {
     pub(super) fn value(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
-            return Err(self.cursor.error(
-                at,
-                format!("{}: too many calls inside one another", self.location()),
-            ));
+            return Err(self
+                .cursor
+                .error(at, format!("{}: too many nested calls", self.location())));
         }
         let mut left = self.product(nesting)?;
         while let Some(op) = self.operator(b"+-") {

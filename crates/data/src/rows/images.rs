@@ -31,7 +31,8 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
             size.get_or_insert((picture.width, picture.height, label.clone()));
         if (*width, *height) != (picture.width, picture.height) {
             return Err(DataError::invalid(format!(
-                "`{label}` is {}x{} and `{first}` is {width}x{height}: all pictures of a folder must have one size",
+                "`{label}` is {}x{} and `{first}` is {width}x{height}: all pictures of a folder must have the \
+                 same size",
                 picture.width, picture.height
             )));
         }
@@ -40,7 +41,7 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     }
     let Some((width, height, _)) = size else {
         return Err(DataError::invalid(format!(
-            "the folder `{}` holds no PNG or PGM pictures",
+            "the folder `{}` has no PNG or PGM pictures",
             folder.display()
         )));
     };
@@ -53,9 +54,7 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|e| e.to_string())?;
-    let size = reader
-        .output_buffer_size()
-        .ok_or("its size is impossible")?;
+    let size = reader.output_buffer_size().ok_or("its size is invalid")?;
     let mut buffer = vec![0; size];
     let info = reader.next_frame(&mut buffer).map_err(|e| e.to_string())?;
     let samples = info.color_type.samples();
@@ -76,10 +75,10 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// Refuses: this build leaves PNG out.
+/// Rejects the picture, because this build omits PNG.
 #[cfg(not(feature = "pictures"))]
 fn png(_: &[u8]) -> Result<Picture, String> {
-    Err("this build leaves PNG out; to have it: cargo build --release -p jensen-cli".into())
+    Err("this build does not include PNG; to add it: cargo build --release -p jensen-cli".into())
 }
 
 /// A PGM picture, binary (`P5`) or plain (`P2`).
@@ -87,7 +86,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     let mut at = 0;
     let magic = token(bytes, &mut at).unwrap_or_default();
     if magic != b"P5" && magic != b"P2" {
-        return Err("it begins with neither P5 nor P2".into());
+        return Err("it starts with neither P5 nor P2".into());
     }
     let mut number = |what: &str| {
         token(bytes, &mut at)
@@ -102,7 +101,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     let count = width
         .checked_mul(height)
         .filter(|n| *n <= bytes.len())
-        .ok_or("it is cut short")?;
+        .ok_or("it is incomplete")?;
     let grey = |level: usize| ((level.min(largest) * 255 + largest / 2) / largest) as u8;
     let levels = if magic == b"P2" {
         (0..count)
@@ -114,7 +113,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
         bytes
             .get(at + 1..)
             .and_then(|body| body.get(..count * size))
-            .ok_or("it is cut short")?
+            .ok_or("it is incomplete")?
             .chunks_exact(size)
             .map(|b| grey(b.iter().fold(0, |x, b| x << 8 | usize::from(*b))))
             .collect()

@@ -10,7 +10,7 @@ const PREAMBLE: usize = 128;
 const COMPRESSED: u32 = 15;
 const MATRIX: u32 = 14;
 
-/// Type, offset and size of a data element, and where the next one begins.
+/// Type, offset and size of a data element, and the offset of the next one.
 struct Tag {
     kind: u32,
     start: usize,
@@ -21,9 +21,9 @@ struct Tag {
 /// Records of the first numeric matrix: a column each, because elements are stored column by column.
 pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: &str| {
-        DataError::invalid(format!("`{label}` is no MAT file that can be read: {what}"))
+        DataError::invalid(format!("Jensen cannot read the MAT file `{label}`: {what}"))
     };
-    let cut = || fail("it is cut short");
+    let cut = || fail("it is incomplete");
     if !bytes.starts_with(b"MATLAB 5.0") {
         return Err(fail(
             "it is not of version 5; save it with the option '-v6'",
@@ -67,7 +67,7 @@ pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
             .try_fold(element.width(), |n, d| n.checked_mul(*d));
         let (&[width, records], true) = (shape.as_slice(), needed == Some(data.size)) else {
             return Err(fail(&format!(
-                "its first variable has the extents {shape:?} and {} bytes; a matrix is expected",
+                "its first variable has the extents {shape:?} and {} bytes, but Jensen expects a matrix",
                 data.size
             )));
         };
@@ -77,7 +77,7 @@ pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
             start: data.start,
         });
     }
-    Err(fail("it holds no matrix of numbers"))
+    Err(fail("it has no matrix of numbers"))
 }
 
 fn tag(bytes: &[u8], at: usize) -> Option<Tag> {

@@ -91,7 +91,7 @@ impl Rows {
             let (header, fortran) = npy::header(bytes, &label)?;
             if fortran && header.shape.len() > 1 {
                 return Err(DataError::invalid(format!(
-                    "`{label}` stands in Fortran order, in which records cannot be read one by one; save it in C order"
+                    "`{label}` is in Fortran order, so Jensen cannot read it row by row; save it in C order"
                 )));
             }
             header
@@ -138,12 +138,12 @@ impl Rows {
         let fail = |what: String| Err(DataError::invalid(format!("`{source}`: {what}")));
         let (&[rows, ref extents @ ..], 2..) = (shape.as_slice(), shape.len()) else {
             return fail(format!(
-                "an array of the shape {shape:?} has no rows of numbers; a matrix or a stack of images is expected"
+                "an array of the shape {shape:?} has no rows of numbers; expected a matrix or a stack of images"
             ));
         };
         let width: usize = extents.iter().product();
         if rows == 0 || width == 0 {
-            return fail(format!("the shape {shape:?} holds no numbers"));
+            return fail(format!("the shape {shape:?} has no numbers"));
         }
         let bytes = &storage[start..start + rows * width * element.width()];
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -159,7 +159,7 @@ impl Rows {
                     let x = f64::from(element.number(part) as f32);
                     if !x.is_finite() {
                         return fail(format!(
-                            "row {}, element {} is missing or not finite; leave the row out or fill it in",
+                            "row {}, element {} is missing or not finite; remove the row or fill it in",
                             i / width + 1,
                             i % width + 1
                         ));
@@ -229,7 +229,7 @@ impl Rows {
     /// Rejects results of a file that was changed in the meantime.
     ///
     /// # Errors
-    /// It was.
+    /// The file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.storage.check_unchanged()
     }
@@ -242,7 +242,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// Panics if there is no such row, or `out` does not have its width.
+    /// Panics if the row does not exist, or `out` does not have its width.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);

@@ -85,7 +85,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
                     "{{'descr': '{}', 'fortran_order': False, 'shape': ({rows}, {width}), }}",
                     T::TYPE
                 );
-                // The data begin at a multiple of 64 bytes; the header ends with a line end.
+                // The data begin at a multiple of 64 bytes, and the header ends with a line end.
                 let start = 10 + header.len() + 1;
                 header += &" ".repeat(start.next_multiple_of(64) - start);
                 header.push('\n');
@@ -102,8 +102,8 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Writes rows, in sequence. CSV has the shortest digits that read back as the same numbers, and an empty cell for
-    /// NaN.
+    /// Writes rows, in sequence. CSV has the shortest digits that give the same numbers when read, and an empty cell
+    /// for NaN.
     ///
     /// # Errors
     /// The writer fails.
@@ -134,7 +134,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Fails if the row cannot be written, or if the format is not CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
-            return Err(io::Error::other("rows have names in CSV alone"));
+            return Err(io::Error::other("only CSV has names of rows"));
         }
         write!(self.out, "{}", quoted(name))?;
         self.cells(",", row)
@@ -143,7 +143,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     fn cells(&mut self, mut between: &str, row: &[T]) -> io::Result<()> {
         for x in row {
             write!(self.out, "{between}")?;
-            // What is missing has an empty cell.
+            // Missing values have an empty cell.
             if x.partial_cmp(x).is_some() {
                 write!(self.out, "{x}")?;
             }

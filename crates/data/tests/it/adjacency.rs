@@ -39,7 +39,7 @@ fn mistakes_are_reported_with_their_location() {
         ),
         (
             "2\n1 1 3\n2 1 1\n",
-            "g:2:5: there is no node 3: they are numbered from 1 to 2",
+            "g:2:5: there is no node 3: nodes are numbered from 1 to 2",
         ),
         (
             "2\n1 1 1\n2 1 1\n",
@@ -55,14 +55,14 @@ fn mistakes_are_reported_with_their_location() {
         ),
         (
             "2\n1 1 2\n1 1 2\n",
-            "g:3:1: the node 1 stands here for the second time",
+            "g:3:1: the node 1 appears for the second time",
         ),
         ("2\n1 5 2\n", "g:2:3: 5 neighbours are too many"),
         ("1 2 3\n", "g:1:5: an edge is two numbers on one line"),
         ("2 2\n", "g:1:1: an edge joins two different nodes"),
         (
             r#"{"num": [1, 1], "adj": [2]}"#,
-            "`num` adds up to 2 neighbours, `adj` lists 1",
+            "`num` adds up to 2 neighbours, but `adj` lists 1",
         ),
         (
             r#"{"num": [1, 0], "adj": [2]}"#,

@@ -109,7 +109,7 @@ fn a_corpus_holds_what_the_texts_say() {
         0
     );
 
-    // Words stand in order of document frequency, and a record of the build is kept.
+    // Words are sorted by document frequency, and the corpus contains a record of the build.
     let df = |word: &String| expected.iter().filter(|bag| bag.contains_key(word)).count();
     let order: Vec<_> = corpus
         .words()
@@ -263,7 +263,7 @@ fn what_is_no_document_is_counted() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("no document is left") && error.contains("`body`"),
+        error.contains("no document remains") && error.contains("`body`"),
         "{error}"
     );
     assert!(!folder.path().join("d").exists());
@@ -370,7 +370,7 @@ fn new_documents_are_read_in_old_words() {
         (2, 1, Some("x"))
     );
 
-    // A corpus in given words keeps their numbers.
+    // A corpus with given words keeps their numbers.
     let settings = BuildSettings {
         fixed: Some(words.to_vec()),
         ..BuildSettings::new(&read)
@@ -451,7 +451,7 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    // A few words that every line has, and forty of each file.
+    // A few words in every line, and forty words of each file.
     let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
     let line = |file: usize, i: usize| {
         let common = (0..8).map(|j| format!("all{}", letter(j)));
@@ -467,14 +467,14 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
         let lines: String = (0..size).map(|i| line(number, i)).collect();
         std::fs::write(&texts[number], lines).unwrap();
     }
-    // Bags of two files over one list, in which a word stands twice.
+    // Bags of two files with one list, which contains a word twice.
     let bags = [path("a.dat"), path("b.dat")];
     std::fs::write(&bags[0], "2 0:1 3:2\n1 1:4\n".repeat(20)).unwrap();
     std::fs::write(&bags[1], "3 0:1 2:2 4:1\n1 3:1\n".repeat(9)).unwrap();
     std::fs::write(path("vocab.txt"), "one\ntwo\nthree\ntwo\nfive\n").unwrap();
     for (inputs, table) in [
         (&texts[..], 1_000_000),
-        // Fewer words than there are in a file, or in all files.
+        // Fewer words than one file has, or than all files have.
         (&texts[..], 20),
         (&texts[..], 60),
         (&bags[..], 1_000_000),

@@ -184,7 +184,7 @@ fn broken_csv_is_refused_with_its_line() {
         ),
         (
             "lp__,log_p__,log_g__,x\n1,2,3,four\n",
-            "line 2: `four` is no number",
+            "line 2: `four` is not a number",
         ),
         ("lp__,log_p__,log_g__,x.1,x.3\n", "line 1: the subscripts"),
         ("lp__,log_p__,log_g__,x.2,x.1\n", "line 1: the subscripts"),
@@ -192,7 +192,7 @@ fn broken_csv_is_refused_with_its_line() {
             "lp__,log_p__,log_g__,x.99999999999999999999\n",
             "line 1: the subscripts",
         ),
-        ("lp__,log_p__,log_g__,x,y,x\n", "`x` are given twice"),
+        ("lp__,log_p__,log_g__,x,y,x\n", "`x` appear twice"),
     ] {
         fs::write(&path, text).unwrap();
         let error = read_draws_csv(&path).unwrap_err().to_string();
@@ -363,7 +363,7 @@ fn netcdf_dimensions_are_shared_by_name_and_have_labels() {
     }
     let years = file.read_variable::<i64>("constant_data/x_dim_0").unwrap();
     assert_eq!(years.as_slice().unwrap(), [1990, 1991]);
-    // J names no dimension of the other data, where it stays a number as K does.
+    // J is not the name of a dimension of the other data, where it stays a number like K.
     let size = file.read_variable::<i64>("constant_data/J").unwrap();
     assert_eq!(size.as_slice().unwrap(), [2]);
     assert!(file.variable("constant_data/K").is_ok());
@@ -392,7 +392,7 @@ fn names_that_the_formats_would_break_are_refused() {
 fn a_file_that_cannot_be_encoded_is_one_error_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.nc");
-    // The variable takes the name of a coordinate.
+    // The variable gets the name of a coordinate.
     let table = DrawsTable::new(
         vec![DrawsVariable::new("draw", [])],
         vec![1.0],

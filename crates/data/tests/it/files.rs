@@ -103,7 +103,7 @@ fn a_run_folder_is_new_empty_or_of_the_same_command() {
         RunDir::create(&path, "topics")
             .unwrap_err()
             .to_string()
-            .contains("holds results of `jensen fit`")
+            .contains("has results of `jensen fit`")
     );
 }
 
@@ -113,7 +113,7 @@ fn a_folder_of_someone_else_is_refused() {
     fs::write(dir.path().join("thesis.tex"), "x").unwrap();
     let error = RunDir::create(dir.path(), "fit").unwrap_err().to_string();
     assert!(
-        error.contains("was not written by jensen (it holds `thesis.tex`)"),
+        error.contains("was not written by jensen (it has `thesis.tex`)"),
         "{error}"
     );
     assert!(
@@ -140,7 +140,7 @@ fn a_folder_of_someone_else_is_refused() {
         RunDir::open(dir.path())
             .unwrap_err()
             .to_string()
-            .ends_with("is of another kind")
+            .ends_with("has another format")
     );
     fs::write(
         dir.path().join("jensen.json"),
@@ -151,7 +151,7 @@ fn a_folder_of_someone_else_is_refused() {
         RunDir::open(dir.path())
             .unwrap_err()
             .to_string()
-            .contains("written by a newer jensen (9.0)")
+            .contains("comes from a newer jensen (9.0)")
     );
 }
 
@@ -373,14 +373,14 @@ fn a_folder_is_held_by_one_run_at_a_time() {
     );
     drop(held);
     Claim::of(&path).unwrap();
-    // What is no folder is refused by who writes to it.
+    // The writer refuses a path that is not a folder.
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
     Claim::of(&file).unwrap();
     assert!(RunDir::create(&file, "fit").is_err());
 }
 
-/// No system moves a file of such a name: as where a disk fails in the middle of the work.
+/// No system moves a file with such a name: this imitates a disk failure in the middle of the work.
 #[test]
 fn a_fit_that_cannot_be_put_aside_is_where_it_was() {
     let dir = tempfile::tempdir().unwrap();

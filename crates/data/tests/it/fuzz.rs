@@ -1,4 +1,4 @@
-//! The readers meet arbitrary and damaged input: they answer with data or an error, never with a panic.
+//! The readers receive arbitrary and damaged input: they return data or an error, and never panic.
 
 use jensen_data::{DataSet, Elements, Value};
 use proptest::collection::vec;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 const JSON: &str = r#"{"N": 3, "y": [1.5, -2e3, NaN], "M": [[1,2],[3,4]], "t": [{"1": 1, "2": [1, 2]}], "s": "-inf", "é": []}"#;
 const RDUMP: &str = "N <- 3L # n\ny <- c(1.5, -2e3, Inf)\nM <- structure(1:6, .Dim = c(2L, 3L))\n\"z\" <- integer(0); q <- 4:1\n";
 
-/// Shape and elements agree, all the way down.
+/// Shape and elements agree at all levels.
 fn consistent(value: &Value) -> bool {
     let size: usize = value.shape().iter().product();
     match value.elements() {
@@ -100,7 +100,7 @@ fn nested() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// The shape of nested lists if they are rectangular. Lists without elements hide what is below them.
+/// The shape of nested lists if they are rectangular. Empty lists hide the levels below them.
 fn shape_of(value: &serde_json::Value) -> Option<Vec<usize>> {
     let serde_json::Value::Array(items) = value else {
         return Some(Vec::new());
@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// Rectangular lists are read to the same numbers as serde_json reads; ragged ones are refused.
+    /// The reader gives the same numbers as serde_json for rectangular lists, and refuses ragged ones.
     #[test]
     fn lists_agree_with_a_json_tree(tree in nested()) {
         let text = format!("{{\"x\": {tree}}}");

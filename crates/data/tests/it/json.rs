@@ -1,4 +1,4 @@
-//! Stan JSON: what is accepted, what it becomes, and what is said about the rest.
+//! Stan JSON: accepted input, its values, and the errors for other input.
 
 use jensen_data::{DataError, DataSet, Elements, Value};
 
@@ -117,7 +117,7 @@ fn errors_say_what_and_where() {
         ("{\"x\": 1} 2", "expected the end of the file", 1, 10),
         (
             "{\n \"x\": 1,\n \"x\": 2}",
-            "data variable `x` is given twice",
+            "data variable `x` appears twice",
             3,
             2,
         ),
@@ -165,7 +165,7 @@ fn errors_say_what_and_where() {
         ),
         (
             "{\"x\": [{\"1\":2},{\"2\":1}]}",
-            "data variable `x[2]`: `2` is no slot",
+            "data variable `x[2]`: `2` is not a slot",
             1,
             17,
         ),
@@ -177,31 +177,31 @@ fn errors_say_what_and_where() {
         ),
         (
             "{\"x\": {\"1\":2,\"1\":1}}",
-            "data variable `x`: tuple slot 1 is given twice",
+            "data variable `x`: tuple slot 1 appears twice",
             1,
             14,
         ),
         (
             "{\"x\": {\"mu\":2}}",
-            "data variable `x`: `mu` is no slot",
+            "data variable `x`: `mu` is not a slot",
             1,
             8,
         ),
         (
             "{\"x\": {\"1\":[1,null]}}",
-            "data variable `x.1[2]`: null is no number",
+            "data variable `x.1[2]`: null is not a number",
             1,
             15,
         ),
         (
             "{\"x\": \"abc\"}",
-            "data variable `x`: a string is no number",
+            "data variable `x`: a string is not a number",
             1,
             7,
         ),
         (
             "{\"x\": [true]}",
-            "data variable `x[1]`: a boolean is no number; write 0 or 1",
+            "data variable `x[1]`: a boolean is not a number; write 0 or 1",
             1,
             8,
         ),
@@ -250,7 +250,7 @@ fn errors_say_what_and_where() {
         ("{x: 1}", "expected the name of a variable", 1, 2),
         ("{\"x\" 1}", "expected `:`", 1, 6),
         ("{\"x: 1}", "this string has no closing quote", 1, 2),
-        ("{\"\\q\": 1}", "this string holds an invalid escape", 1, 2),
+        ("{\"\\q\": 1}", "this string has an invalid escape", 1, 2),
     ];
     for (text, message, line, column) in cases {
         let (found, l, c) = refuse(text);

@@ -1,4 +1,4 @@
-//! Typed look-up: conversions and the messages for data that does not fit the model.
+//! Typed look-up: conversions, and messages for data that do not fit the model.
 
 use std::borrow::Cow;
 
@@ -56,7 +56,7 @@ fn messages_name_variable_expected_and_found() {
         ),
         (
             data.int("two").map(drop),
-            "data variable `two`: expected int, found 2.0: an integer must be written without decimal point or exponent",
+            "data variable `two`: expected int, found 2.0: an integer must not have a decimal point or exponent",
         ),
         (
             data.ints("half", &[2, 2]).map(drop),
@@ -64,8 +64,8 @@ fn messages_name_variable_expected_and_found() {
         ),
         (
             data.ints("whole", &[2]).map(drop),
-            "data variable `whole`: expected array[2] int, found 2 numbers (shape [2]) of which some are written with \
-             a decimal point or exponent: integers must be written without",
+            "data variable `whole`: expected array[2] int, found 2 numbers (shape [2]) of which some have \
+             a decimal point or exponent, but integers must not have one",
         ),
         (
             data.int("one").map(drop),
@@ -135,7 +135,7 @@ fn a_missing_variable_without_near_name_lists_some_that_are_there() {
             .int("N")
             .unwrap_err()
             .to_string()
-            .ends_with("the data holds no variables")
+            .ends_with("the data have no variables")
     );
 }
 
@@ -153,9 +153,9 @@ fn columns_of_a_table_are_arrays() {
     assert_eq!(data.rows(), Some(3));
     assert_eq!(data.ints("k", &[3]).unwrap(), [2, 1, 2]);
     assert_eq!(*data.reals("y", &[3]).unwrap(), [28.5, -3.0, 7.0]);
-    // Words by the alphabet: Andover, Choate.
+    // Words in alphabetical order: Andover, Choate.
     assert_eq!(data.ints("school", &[3]).unwrap(), [2, 1, 2]);
-    // A column with an empty cell is no data, and its location is reported to a program that asks for it.
+    // A column with an empty cell is not data, and the error for a program that needs it reports its location.
     assert!(data.get("gap").is_none());
     let why = data.refusal("gap").unwrap().to_string();
     assert!(

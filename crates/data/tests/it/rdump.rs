@@ -1,4 +1,4 @@
-//! R dumps: what is accepted, what it becomes, and what is said about the rest.
+//! R dumps: accepted input, its values, and the errors for other input.
 
 use jensen_data::{DataError, DataFile, DataSet, Value};
 
@@ -57,11 +57,11 @@ fn errors_say_what_and_where() {
         ),
         (
             "a <- TRUE",
-            "data variable `a`: TRUE is no number; write 0 or 1",
+            "data variable `a`: TRUE is not a number; write 0 or 1",
             1,
             6,
         ),
-        ("a <- 1\na <- 2", "data variable `a` is given twice", 2, 1),
+        ("a <- 1\na <- 2", "data variable `a` appears twice", 2, 1),
         (
             "a <- structure(c(1,2,3), .Dim = c(2,2))",
             "data variable `a`: 3 numbers do not fill .Dim = [2, 2]",
@@ -100,8 +100,18 @@ fn errors_say_what_and_where() {
             1,
             8,
         ),
-        ("a <- 1.2.3", "data variable `a`: this is no number", 1, 6),
-        ("a <- 12abc", "data variable `a`: this is no number", 1, 6),
+        (
+            "a <- 1.2.3",
+            "data variable `a`: this is not a number",
+            1,
+            6,
+        ),
+        (
+            "a <- 12abc",
+            "data variable `a`: this is not a number",
+            1,
+            6,
+        ),
         (
             "a <- 1e999",
             "data variable `a`: the number is too large",
@@ -110,13 +120,13 @@ fn errors_say_what_and_where() {
         ),
         (
             "a <- 1:99999999999",
-            "data variable `a`: ranges and lengths ask for more than 33554432 numbers in all",
+            "data variable `a`: ranges and lengths would give more than 33554432 numbers in total",
             1,
             6,
         ),
         (
             "a <- integer(30000000)\nb <- 1:30000000",
-            "data variable `b`: ranges and lengths ask for more than 33554432 numbers in all",
+            "data variable `b`: ranges and lengths would give more than 33554432 numbers in total",
             2,
             6,
         ),
@@ -218,7 +228,7 @@ fn values_that_are_no_data_spoil_no_others() {
         }
         assert_eq!(data.refusal("y"), None);
     }
-    // What is not whole is no file.
+    // An incomplete file is an error.
     for text in [
         "{\"x\": [\"a\", }",
         "{\"x\": \"a\" \"y\": 1}",

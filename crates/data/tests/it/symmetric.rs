@@ -1,4 +1,4 @@
-//! Sparse symmetric matrices as they come, and damaged ones.
+//! Sparse symmetric matrices in their usual forms, and damaged ones.
 
 use jensen_data::Symmetric;
 

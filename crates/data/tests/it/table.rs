@@ -1,4 +1,4 @@
-//! Tables: what is read, and how mistakes are reported.
+//! Tables: accepted input, and reports of mistakes.
 
 use jensen_data::table_csv::{Header, parse};
 use jensen_data::{Cells, DataSet, Table};
@@ -49,7 +49,7 @@ fn separators_headers_quotes_and_missing_values() {
     let table = read("1,g\n2,b\n");
     assert_eq!(table.names(), ["V1", "V2"]);
     assert_eq!(numbers(&table, "1"), [Some(1.0), Some(2.0)]);
-    // Words alone in the first row are a header unless the caller knows better.
+    // Words alone in the first row are a header unless the caller decides otherwise.
     let table = parse(b"a,b\nc,d\n", "t.csv", Header::No).unwrap();
     assert_eq!(table.rows(), 2);
     let table = parse(b"1,2\n3,4\n", "t.csv", Header::Yes).unwrap();
@@ -72,7 +72,7 @@ fn mistakes_are_reported_with_line_and_column() {
     let cases = [
         (
             "a,b\n1,2\n3\n",
-            "t.csv:3:1: this row has 1 cell where the first one has 2",
+            "t.csv:3:1: this row has 1 cell, but the first one has 2",
         ),
         ("a,b\n1,2\n3,4,5\n", "t.csv:3:5: this row has 3 cells"),
         ("a,a\n1,2\n", "t.csv:1:3: two columns are called `a`"),
@@ -158,7 +158,7 @@ fn archives_of_numpy() {
     assert_eq!(table.names(), ["x1", "x2", "y"]);
     assert_eq!(table.numbers("x2").unwrap(), [2.0, 4.0]);
     assert_eq!(table.numbers("y").unwrap(), [5.0, 6.0]);
-    // Cut anywhere, it is an error and nothing worse.
+    // A file cut at any position gives an error, never a panic.
     for end in 0..bytes.len() {
         assert!(Table::from_npz(&bytes[..end], "a.npz").is_err(), "{end}");
     }
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// Columns and words are looked up, and locations in the file found, in time that grows with the file alone.
+/// Finding columns, words and locations in the file takes time proportional to the size of the file.
 #[test]
 fn wide_tables_take_no_more_time_than_long_ones() {
     use std::fmt::Write;
@@ -221,13 +221,13 @@ fn wide_tables_take_no_more_time_than_long_ones() {
     assert!(codes.iter().all(Option::is_some));
     let taken = begun.elapsed();
     assert!(taken.as_secs() < 8, "{taken:?}");
-    // What is missing is refused in the last columns as in the first.
+    // The reader refuses a missing value in the last column as in the first.
     let data = DataSet::from_csv(text.as_bytes(), "wide.csv").unwrap();
     assert!(data.refusal("name1").is_some() && data.refusal("name39997").is_some());
     assert!(data.refusal("name39998").is_none());
 }
 
-/// A word tells a terminal and a spreadsheet nothing.
+/// A word contains no control codes for a terminal and no formula for a spreadsheet.
 #[test]
 fn words_are_harmless_cells() {
     use jensen_data::table_csv::quoted;

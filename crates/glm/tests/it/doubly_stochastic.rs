@@ -126,7 +126,7 @@ fn settings(estimator: RecordEstimator) -> GenericSettings {
     }
 }
 
-/// A linear objective in ε: the expansion is exact, so that with a table at w joint has no noise.
+/// A linear objective in ε: the expansion is exact, so with a table at w joint has no noise.
 struct Quadratic;
 
 impl DoublyStochastic for Quadratic {
@@ -177,7 +177,7 @@ impl DoublyStochastic for Quadratic {
 
 #[test]
 fn joint_converges_to_the_last_digit_where_the_expansion_is_exact() {
-    // The optimum is 3.5; naive and cv keep the noise of their batches at a constant step size.
+    // The optimum is 3.5; with a constant step size, naive and cv keep the noise of their batches.
     let end = |estimator| {
         let mut run = Generic::new(&Quadratic, 5, settings(estimator), vec![10.0]).unwrap();
         let mut state = run.init().unwrap();

@@ -1,4 +1,4 @@
-//! Principal components by hand: a record's gradient, and how much batches of them vary at the optimum.
+//! Principal components by hand: the gradient of a record, and the variance of batches of them at the optimum.
 
 use jensen_density::{Lanes, LanesMut, RecordDensity};
 use jensen_glm::{Dense, Ppca};
@@ -69,7 +69,7 @@ fn batches_vary_as_they_should_by_hand() {
             batches += 1.0;
         }
     }
-    // At the optimum the gradients of all records add up to nothing: N²/B (N − B)/(N − 1) (E‖r‖²‖z‖² − ‖W M⁻¹‖²).
+    // At the optimum the gradients of all records sum to zero: N²/B (N − B)/(N − 1) (E‖r‖²‖z‖² − ‖W M⁻¹‖²).
     let products = (0..6).map(|n| by_hand(n).1).sum::<f64>() / 6.0;
     let expected = 36.0 / 2.0 * (4.0 / 5.0) * (products - dot(&mean, &mean));
     assert!(

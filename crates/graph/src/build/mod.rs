@@ -1,9 +1,8 @@
 //! Constructors: shape checks, constant folding and local simplification.
 //!
-//! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar
-//! definitions. Simplifications keep the value up to rounding and never turn a finite value into a
-//! non-finite one. `0 · x` becomes 0 even if x might be infinite, because structural zeros of
-//! derivatives must vanish.
+//! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar definitions.
+//! Simplifications keep the value up to rounding and never turn a finite value into a non-finite one. `0 · x` becomes 0
+//! even if x might be infinite, because structural zeros of derivatives must vanish.
 
 mod simplify;
 mod structure;
@@ -107,7 +106,7 @@ impl Graph {
         self.uniform_value(id) == Some(value)
     }
 
-    /// The shape of an elementwise result: scalars broadcast, everything else must agree.
+    /// The shape of an elementwise result: scalars broadcast, and all other shapes must be equal.
     ///
     /// # Panics
     /// Panics if the shapes do not agree, which is a bug in the caller (the front ends check sizes

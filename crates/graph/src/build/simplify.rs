@@ -73,7 +73,7 @@ impl Graph {
         {
             return None;
         }
-        // Signs of the scalar, of the vector, and within it of its own scalar and of the rest.
+        // Signs of the scalar, of the vector, and within the vector of its own scalar and the rest.
         let (scalar_first, own_first) = (scalar == x, own == a);
         let negative = |op: ElemOp, first: bool| op == Sub && !first;
         let minus_vector = negative(op, !scalar_first);
@@ -162,10 +162,10 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// An operation on scalars and on tables read at the same indices, more often than they have elements, such as
-    /// `sd * z[group]`. It is applied to the tables, and its results are read. Elements that are read nowhere must not harm
-    /// derivatives, which are then multiplied by zero: only of sums and products are they finite wherever the elements
-    /// are.
+    /// An operation on scalars and on tables that are read at the same indices more often than they have elements, such
+    /// as `sd * z[group]`. It is applied to the tables, and its results are read. Unread elements must not affect
+    /// derivatives, which are multiplied by zero there. Only for sums and products are these finite for any values of
+    /// the elements.
     pub(super) fn before_gather(
         &mut self,
         op: ElemOp,
@@ -209,7 +209,7 @@ impl Graph {
             return None;
         }
         if span < table.len {
-            // Of a table that stands among others, as all parameters do, what is read.
+            // For a table that is part of a larger one, such as all parameters, only the part that is read.
             for source in &mut sources {
                 if !self.shape(*source).is_scalar() {
                     *source = self.slice(*source, low as usize, span as usize);
@@ -262,7 +262,7 @@ impl Graph {
                 if let Some(sum) = self.scalars_together(Add, x, y) {
                     return Some(sum);
                 }
-                // One order for commutative operations, so that equal sums are found equal.
+                // A fixed order for commutative operations, so that equal sums are recognised.
                 (y < x).then(|| self.elem(Add, &[y, x]))
             }
             (Sub, &[x, y]) => {

@@ -124,7 +124,8 @@ impl Graph {
             return x;
         }
         if sources.len() > MAX_SCATTER {
-            // One after another: of tens of thousands, a recursion over what is left would copy it as often.
+            // Iteratively, because with tens of thousands of parts a recursion over the remainder would copy it each
+            // time.
             let (head, mut left) = sources.split_at(MAX_SCATTER);
             let mut sum = self.scatter(head, len);
             while !left.is_empty() {
@@ -175,7 +176,7 @@ impl Graph {
         self.scatter(&[(x, ScatterMap::Index(id))], len)
     }
 
-    /// x as (scalar factor, rest), when it is such a product.
+    /// x as (scalar factor, rest), if it is such a product.
     pub(super) fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if self.shape(x).is_scalar() || self.elem_op(x) != Some(ElemOp::Mul) {
             return None;
@@ -465,8 +466,8 @@ impl Graph {
         self.vector(&values)
     }
 
-    /// Makes the node `op(args)` again in this graph with the constructors' folding and
-    /// simplification: how passes rebuild. Ids in `op` must already be of this graph.
+    /// Builds the node `op(args)` again in this graph with the constructors' folding and simplification. Passes rebuild
+    /// with it. Ids in `op` must already be of this graph.
     pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         match op {
             Op::Elem(op) => self.elem(op, args),

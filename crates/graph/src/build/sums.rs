@@ -129,7 +129,7 @@ impl Graph {
             let args = self.args(at);
             match self.op(at) {
                 Op::Elem(ElemOp::Neg | ElemOp::Add) => open.extend(args),
-                // Data less a predictor are residuals, whose digits a difference of sums would not have.
+                // Data minus a predictor are residuals, and a difference of sums would lose their digits.
                 Op::Elem(ElemOp::Sub)
                     if args.iter().all(|arg| self.constant_value(*arg).is_none()) =>
                 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Group, coordinates};
 use crate::ir::{Graph, NodeId};
 
-/// Largest number of nodes in a location or a scale, times coordinates; beyond it no groups are searched.
+/// Largest number of nodes in a location or a scale, times coordinates. Beyond it Jensen does not search for groups.
 const EFFORT: usize = 1 << 26;
 
 /// The coordinates that a node depends on.
@@ -24,7 +24,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The coordinates under a node; `None` if that is too much to find out.
+    /// The coordinates below a node. `None` if the search is too expensive.
     pub(super) fn of(&mut self, node: NodeId) -> Option<BTreeSet<u32>> {
         let mut waiting = vec![node];
         while let Some(&next) = waiting.last() {
@@ -56,7 +56,8 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Levels of a hierarchy; beyond this number it is a chain in time, whose elements follow each other.
+/// Largest number of levels of a hierarchy. Beyond it, the structure is a chain in time, whose elements follow each
+/// other.
 const LEVELS: usize = 6;
 
 /// Groups by levels, from the ground up. If groups depend on each other, the first of them is omitted. Chains are

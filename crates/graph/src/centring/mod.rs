@@ -99,7 +99,7 @@ impl Group {
 pub struct Hierarchy {
     graph: Graph,
     levels: Vec<Vec<Group>>,
-    /// Coordinates that are non-centred by hand.
+    /// Coordinates that the program itself non-centres.
     by_hand: BTreeSet<u32>,
 }
 
@@ -238,7 +238,7 @@ impl Hierarchy {
             .find(|id| self.graph.op(*id) == Op::Input(0));
         let input = input.expect("a hierarchy has coordinates");
 
-        // θ level by level: locations and scales see what is below them as it is.
+        // θ level by level: locations and scales use the unchanged values below them.
         let mut out = self.graph.like();
         let tilde = out.input_node(0);
         let (mut theta, mut jacobian) = (tilde, Vec::new());
@@ -261,7 +261,7 @@ impl Hierarchy {
         }
         out.set_outputs(vec![total]);
 
-        // θ̃ at once: locations and scales are known from θ.
+        // All of θ̃ at once, because θ determines locations and scales.
         let mut back = self.graph.like();
         let theta = back.input_node(0);
         let all: Vec<Group> = self.groups().cloned().collect();

@@ -45,7 +45,7 @@ fn two_levels() -> (Graph, Vec<Scattered>) {
         location,
         spread: Spread::Scale(scale),
     };
-    // Data, what stands on itself and constants are no groups.
+    // Data, values that depend on themselves, and constants are not groups.
     let found = vec![
         scattered(data, theta, one),
         scattered(theta, of_group, sigma),
@@ -93,7 +93,7 @@ fn the_posterior_is_the_same_for_any_powers() {
         lambda: [0.0, 0.3, 1.0, 0.8][coordinate as usize % 4],
         log_scale: 0.1 * f64::from(coordinate) - 0.5,
     };
-    // One coordinate of a group stays as it is.
+    // One coordinate of a group remains unchanged.
     let powers: Vec<Power> = [2, 3, 4, 6, 7, 8, 9, 10].into_iter().map(power).collect();
     let recentred = hierarchy.recentre(&powers, &[]);
     let tilde: Vec<f64> = (0..12).map(|i| (f64::from(i) * 1.7).sin()).collect();
@@ -174,7 +174,7 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// log τ, and three z ~ N(0, 1) with observed τ z: at the power 0 those are coordinates.
+/// log τ, and three z ~ N(0, 1) with observed τ z: at the power 0 the τ z are coordinates.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {
     let mut g = Graph::new();
@@ -214,13 +214,14 @@ fn what_is_non_centred_by_hand_can_be_centred() {
     // |dz/dz̃| is 1/τ, three times.
     let expected = value(&g, &at) - 3.0 * 0.7;
     assert!((value(&centred.density, &seen) - expected).abs() < 1e-12);
-    // Without a prior of its own nothing is known of it.
+    // Without its own prior it cannot be a group.
     assert!(Hierarchy::find(&g, &[]).is_none());
 }
 
 #[test]
 fn a_tiny_scale_leaves_effects_apart() {
-    // At τ = e^−60 the effects are the location to the last bit, and what they add to the density is not rounding.
+    // At τ = e^−60 the effects equal the location to the last bit, and their contribution to the density is not
+    // rounding.
     let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let powers: Vec<Power> = [2, 3, 4]
@@ -259,7 +260,7 @@ fn chains_and_loops_are_left_out() {
         })
         .collect();
     assert!(Hierarchy::find(&g, &chain).is_none());
-    // Two that stand on each other, of which one goes.
+    // Two groups that depend on each other, of which one is dropped.
     let pair = [
         Scattered {
             values: x[0],
@@ -281,7 +282,7 @@ fn chains_and_loops_are_left_out() {
 const ELEMENTS: usize = 6;
 const APART: f64 = 0.4;
 
-/// The observation of each element, and the standard deviation of its error; the last has none.
+/// The observation of each element, and the standard deviation of its error. The last element has none.
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
@@ -357,7 +358,7 @@ fn the_posterior_is_the_same_for_any_sites() {
         let found = value(&recentred.density, &tilde);
         assert!((found - expected).abs() < 1e-7, "{found} for {expected}");
     }
-    // A vector that lacks a site stays as it is.
+    // A vector that lacks a site remains unchanged.
     let sites: Vec<Site> = (2..7).map(Site::vague).collect();
     assert_eq!(hierarchy.recentre(&[], &sites).forward(&tilde), tilde);
 }
@@ -379,7 +380,7 @@ fn sites_are_what_normal_data_say_wherever_they_are_asked_for() {
         }
         assert!(unseen.weight.abs() < 1e-9 && unseen.pull.abs() < 1e-9);
     }
-    // Where they say little, vectors are whitened alone.
+    // If the data are weak, vectors are only whitened.
     let (graph, scattered) = process(10.0);
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let sites = hierarchy.sites(&somewhere(ELEMENTS + 2, 0.9));

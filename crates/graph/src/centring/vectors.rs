@@ -1,7 +1,7 @@
 //! Vectors with a joint prior f ~ N(μ, L Lᵀ), with μ and L functions of other coordinates.
 //!
 //! Near a point, all factors except its prior contribute exp(bᵀf − fᵀ W f / 2), where W is diagonal if each element has
-//! separate data. Given the other coordinates f is then normal, and over z̃ with
+//! separate data. Given the other coordinates f is then normal, and with
 //!
 //! ```text
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
@@ -76,7 +76,7 @@ impl Hierarchy {
         }
         let mut graph = self.graph.clone();
         let all = graph.input_node(0);
-        // The same nodes as in the density, so that what is taken away is what is there to the last bit.
+        // The same nodes as in the density, so that the subtracted term equals the existing one to the last bit.
         let mut rest = graph.outputs()[0];
         let mut variances = Vec::new();
         for (group, factor) in self.vectors() {
@@ -148,7 +148,7 @@ impl Hierarchy {
     }
 }
 
-/// 1 or −1, of equal frequency, and so are the products of two elements' over a few directions.
+/// 1 or −1 with equal frequency, as are the products of two elements over a few directions.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

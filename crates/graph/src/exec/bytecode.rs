@@ -36,7 +36,7 @@ struct RowAddress {
     row: u32,
 }
 
-/// The code of an instruction: common operations within the interpreter itself, others by their kernel.
+/// The code of an instruction: the interpreter runs common operations itself, and others by their kernel.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -71,7 +71,7 @@ struct Region {
     stride: usize,
 }
 
-/// The code of a graph of numbers: immutable while it runs, so that threads share it.
+/// The code of a graph of numbers. It is immutable while it runs, so threads can share it.
 pub(crate) struct Bytecode {
     code: Vec<Instruction>,
     constants: Vec<f64>,
@@ -104,8 +104,8 @@ unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
 
 jensen_math::simd_fn! {
     fn execute, execute_fn = <V>(code: &[Instruction], regions: &[Region; REGIONS], lanes: usize) {
-        // SAFETY: `Bytecode::run` gives regions that hold all rows of the code, of `lanes` lanes, whole vectors; rows that are
-        // written are rows of registers and outputs, which nothing else refers to meanwhile.
+        // SAFETY: `Bytecode::run` supplies regions with all rows of the code, of `lanes` lanes in whole vectors.
+        // Written rows are rows of registers and outputs, to which nothing else refers meanwhile.
         unsafe {
             for instruction in code {
                 let row = |row: RowAddress| {
@@ -253,9 +253,9 @@ struct Writer<'a> {
     /// Registers in total, and the free ones.
     registers: u32,
     free: Vec<u32>,
-    /// Where values stand.
+    /// The address of each value.
     position: HashMap<NodeId, RowAddress>,
-    /// How many operands of instructions to come a value is.
+    /// Number of later instructions that read a value.
     reads: Vec<u32>,
     /// Products that are computed with the addition that uses them.
     merged: Vec<bool>,
@@ -272,7 +272,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Allocates leaves and counts reads; `None` if some value is not a number.
+    /// Allocates leaves and counts reads. `None` if some value is not a number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,
@@ -344,7 +344,8 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let positions: Vec<RowAddress> = args.iter().map(|arg| self.position[arg]).collect();
-            // An operand is read before its row is written, vector by vector: a row freed here can be the target.
+            // An operand is read before its row is written, vector by vector, so the target can be a row that is freed
+            // here.
             for arg in &args {
                 self.reads[arg.index()] -= 1;
                 let RowAddress { region, row } = self.position[arg];

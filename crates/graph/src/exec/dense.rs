@@ -27,8 +27,8 @@ pub(crate) struct Extents {
 pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
-    /// The elements of each record, when the operand runs along the record axis: its extent is known
-    /// when a batch is bound.
+    /// The number of elements per record, if the operand runs along the record axis. Its extent is known when a batch
+    /// is bound.
     per_record: Option<usize>,
 }
 
@@ -39,8 +39,8 @@ impl DenseKernel {
     }
 
     /// # Safety
-    /// The operands and the destination must have the extents that the kernel was made with, or as
-    /// many as `records` records have, and `lanes` lanes.
+    /// The operands and the destination must have the extents of the kernel, or those of `records` records, and `lanes`
+    /// lanes.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {
@@ -49,8 +49,8 @@ impl DenseKernel {
             },
             None => self.extents,
         };
-        // SAFETY: this function requires operands and a destination of these extents and lanes; `Runner::step` passes those
-        // that the plan made the kernel for.
+        // SAFETY: this function requires operands and a destination of these extents and lanes. `Runner::step` passes
+        // the operands for which the plan made the kernel.
         unsafe { (self.run)(dst, args.as_ptr(), &extents, lanes) }
     }
 }
@@ -83,8 +83,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The contracted extent is walked in pieces of this many rows, so that a piece of the right factor
-/// stays in L1 while all rows of the result pass over it.
+/// The contracted extent is processed in pieces of this number of rows, so that a piece of the right factor remains in
+/// L1 while all rows of the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]
@@ -94,7 +94,7 @@ pub(super) unsafe fn at<V: F64x8>(
     element: usize,
     lane: usize,
 ) -> V {
-    // SAFETY: the kernels below loop over elements within their extents, which are the operand's by the contract of
+    // SAFETY: the kernels below loop over elements within their extents, which the operand has by the contract of
     // `Dense::run`, and over lanes by whole vectors up to the number of lanes, a multiple of eight.
     unsafe {
         let p = operand.base.add(element * operand.stride);
@@ -199,7 +199,7 @@ jensen_math::simd_fn! {
                         x.mul(inverse).store(l(i, j, lane));
                     }
                 }
-                // A pivot that is not positive makes all later ones NaN, and is to make the earlier columns so.
+                // A pivot that is not positive makes all later ones NaN, and must make the earlier columns NaN too.
                 let last = l(n.max(1) - 1, n.max(1) - 1, lane);
                 if n > 0 && (0..LANES).any(|k| (*last.add(k)).is_nan()) {
                     let last = V::load(last);
@@ -284,7 +284,7 @@ jensen_math::simd_fn! {
                 let mut most = V::splat(f64::NEG_INFINITY);
                 for i in 0..n {
                     let x: V = at(false, &a, i, lane);
-                    // `max` gives its second operand for a NaN there; one already found must stay.
+                    // `max` returns its second operand if the first is NaN, so an earlier NaN must be the second.
                     most = V::select(V::is_nan(most), most, most.max(x));
                 }
                 most.store(dst.add(lane));

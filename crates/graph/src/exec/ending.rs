@@ -7,10 +7,10 @@ use std::sync::{Arc, mpsc};
 /// Whether evaluations are to end.
 type Asked = dyn Fn() -> bool + Send + Sync;
 
-/// A piece of work that may be left behind.
+/// Work that the caller may abandon.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Does a piece of work, and says whether it is done.
+/// Does a piece of work, and reports whether it is done.
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
 /// Interrupts evaluations when their time is up or the user cancels. The result of an interrupted evaluation is NaN.
@@ -59,7 +59,7 @@ impl fmt::Debug for Ending {
 /// Number of values computed between two checks: about a millisecond, ten thousand times the cost of a check.
 const BETWEEN: usize = 1 << 20;
 
-/// Number of values per step from which the step runs on a thread of its own: a twentieth to half of a second. The thread and
+/// Smallest number of values of a step that runs on a separate thread: a twentieth to half of a second. The thread and
 /// the copy of the operands cost a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
@@ -95,7 +95,7 @@ impl Patience {
             return;
         }
         self.over.set(asked());
-        // The next evaluation asks at once where this one is ended.
+        // The next evaluation checks at once if this one is interrupted.
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
@@ -108,7 +108,7 @@ impl Patience {
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();
-        // Nobody may be waiting any more.
+        // The caller may have stopped waiting.
         let is_done = during(Box::new(move || drop(done.send(work()))));
         self.over.set(!is_done);
         made.try_recv().ok().filter(|_| is_done)

@@ -33,7 +33,7 @@ struct Task {
     reads: Vec<NodeId>,
 }
 
-/// Tile registers: which are free, and which node each of the others holds.
+/// Tile registers: the free ones, and the node in each of the others.
 #[derive(Default)]
 struct Registers {
     free: Vec<u32>,
@@ -58,7 +58,7 @@ impl Registers {
     }
 }
 
-/// The instructions in the order of their execution: a reduction right after its last operand is made, which frees
+/// The instructions in the order of their execution. A reduction follows its last operand directly, which frees
 /// registers early.
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
@@ -74,7 +74,7 @@ fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let sinks: Vec<(usize, Task)> = sinks.into_iter().map(|task| (after(&task), task)).collect();
     let mut tasks: Vec<(usize, Task)> = maps.into_iter().enumerate().collect();
     tasks.extend(sinks);
-    // Stable: of equal times the operation comes first, then reductions as they were.
+    // A stable order: at equal times operations come first, and then reductions in their old order.
     tasks.sort_by_key(|task| task.0);
     tasks.into_iter().map(|(_, task)| task).collect()
 }
@@ -94,14 +94,14 @@ impl Planner<'_> {
         let mut instructions = Vec::with_capacity(tasks.len());
         for (time, task) in tasks.iter().enumerate() {
             let args = self.task_operands(task, &registers);
-            // Operations read a row before they write it, so a register freed here can be the target.
+            // Operations read a row before they write it, so the target can be a register that is freed here.
             for &read in &task.reads {
                 if last_use.get(&read) == Some(&time) {
                     registers.release(read);
                 }
             }
             let mut target = |planner: &mut Self, id: NodeId| {
-                // A value is kept when something outside reads it.
+                // A value is stored if something outside reads it.
                 match planner.stages.uses[id.index()] > inside[&id] {
                     true => planner.kept_rows(id, shape),
                     false => Target::Register(registers.take(id)),

@@ -1,8 +1,8 @@
 //! Row kernels: an elementwise operation over `rows × lanes` elements.
 //!
 //! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
-//! element, the same in every lane: constants and shared data). The two cases are distinguished at compile time; the
-//! position of the next row (a stride, or an index list) is not.
+//! element, the same in every lane: constants and shared data). The compiler distinguishes the two cases, but not the
+//! position of the next row (a stride, or an index list).
 
 use std::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use jensen_math::vmath as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// The rows of an operand: row r begins at `base + index[r] * stride`, with `index[r] = r` when there is no list.
+/// The rows of an operand: row r begins at `base + index[r] * stride`, with `index[r] = r` if there is no list.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand {
     pub base: *const f64,
@@ -32,8 +32,9 @@ impl Operand {
     /// Row `r` must be inside the operand.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, r: usize) -> *const f64 {
-        // SAFETY: this function requires a row of the operand: the kernels loop over the rows of their step, of which the
-        // planner made operand and index list have as many; `verify` saw that indices are below the rows indexed.
+        // SAFETY: this function requires a row of the operand. The kernels loop over the rows of their step, and the
+        // planner gave operand and index list the same number of rows. `verify` checked that indices are below the
+        // number of indexed rows.
         unsafe {
             let r = if self.index.is_null() {
                 r
@@ -92,8 +93,8 @@ unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) ->
     if splat {
         value
     } else {
-        // SAFETY: kernels step `lane` by whole vectors below the number of lanes, of which the planner makes a row's
-        // stride, a multiple of eight.
+        // SAFETY: kernels step `lane` by whole vectors below the number of lanes, which is the stride of a row and a
+        // multiple of eight.
         unsafe { V::load(row.add(lane)) }
     }
 }
@@ -163,8 +164,8 @@ jensen_math::simd_fn! {
     }
 
     fn scatter, scatter_fn = <V, F: Product, M: Splats>(dst: *mut f64, index: *const u32, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives operands with that many rows and lanes; the verifier saw that every index is a
-        // row of the destination.
+        // SAFETY: the planner supplies operands with this number of rows and lanes, and the verifier checked that every
+        // index is a row of the destination.
         unsafe {
             let (a, b) = (*args, *args.add(1));
             for r in 0..rows {
@@ -232,8 +233,8 @@ trait SlowOp {
     fn value(args: [f64; 3]) -> f64;
 }
 
-/// As [`map`], lane by lane with the slow definition: compiled once for all instruction sets, because such functions
-/// use none.
+/// As [`map`], lane by lane with the slow definition. It is compiled once for all instruction sets, because such
+/// functions use none.
 ///
 /// # Safety
 /// The planner gives operands and a destination with that many rows and lanes.
@@ -244,7 +245,7 @@ unsafe fn slow_map<F: SlowOp, M: Splats>(
     lanes: usize,
 ) {
     let splats = [M::A, M::B, M::C];
-    // SAFETY: as this function's contract says.
+    // SAFETY: by the contract of this function.
     unsafe {
         for r in 0..rows {
             for lane in 0..lanes {
@@ -388,7 +389,7 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type an operation, so that its kernel is compiled for each operand layout.
+        /// One type per operation, so that its kernel is compiled for each operand layout.
         mod tags {
             $(pub struct $variant;)*
         }

@@ -17,7 +17,7 @@ pub(crate) fn allocate(slots: &mut [Slot]) -> usize {
         .filter(|&k| slots[k].first != usize::MAX)
         .collect();
     order.sort_by_key(|&k| (slots[k].first, k));
-    // Free gaps by start, and slots by the step after which they are dead.
+    // Free gaps by start, and slots by the step after which they are unused.
     let mut free: BTreeMap<usize, usize> = BTreeMap::new();
     let mut dying: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     let mut end = 0;

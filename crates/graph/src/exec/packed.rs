@@ -13,7 +13,8 @@ use crate::exec::kernels::Operand;
 const LEAST: usize = 8;
 const LEAST_COLUMNS: usize = 4;
 
-/// The contracted extent of a product is walked in pieces of this many, so that a panel of the right factor stays in L1.
+/// The contracted extent of a product is processed in pieces of this length, so that a panel of the right factor
+/// remains in L1.
 const DEPTH: usize = 64;
 
 /// Bytes of a cache line, which eight lanes fill.
@@ -65,7 +66,7 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     count: usize,
 ) {
     for k in 0..count {
-        // SAFETY: this function requires panels of so many values.
+        // SAFETY: this function requires panels with this number of values.
         unsafe {
             let mut across = [V::zero(); T];
             for (t, x) in across.iter_mut().enumerate() {
@@ -85,7 +86,7 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
 /// One value of a panel.
 #[inline(always)]
 unsafe fn value<V: F64x8>(panel: *const f64, index: usize) -> V {
-    // SAFETY: the kernels below ask for values within the panels that they make.
+    // SAFETY: the kernels below read values within the panels that they build.
     unsafe { V::load(panel.add(index * LANES)) }
 }
 
@@ -327,7 +328,7 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
 
 jensen_math::simd_fn! {
     pub(super) fn product, product_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: as this function's own contract, that of `Dense::run`.
+        // SAFETY: by the contract of this function, which is that of `Dense::run`.
         unsafe {
             match V::REGISTERS {
                 1 => product_of::<V, M, 4>(dst, args, extents, lanes),
@@ -337,7 +338,7 @@ jensen_math::simd_fn! {
     }
 
     pub(super) fn system, system_fn = <V, M: Factors, F: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: as this function's own contract, that of `Dense::run`.
+        // SAFETY: by the contract of this function, which is that of `Dense::run`.
         unsafe {
             match V::REGISTERS {
                 1 => system_of::<V, M, F, 4>(dst, args, extents, lanes),
@@ -347,7 +348,7 @@ jensen_math::simd_fn! {
     }
 
     pub(super) fn factor, factor_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: as this function's own contract, that of `Dense::run`.
+        // SAFETY: by the contract of this function, which is that of `Dense::run`.
         unsafe {
             match V::REGISTERS {
                 1 => factor_of::<V, 4>(dst, args, extents, lanes),

@@ -4,8 +4,8 @@
 //! elements in tiles that stay in L1, with intermediates in tile registers, sums and scatters accumulated on the fly
 //! and gathered operands read through their index lists.
 //!
-//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, which is reused when they are dead. An
-//! evaluation needs only this arena, for one block of lanes.
+//! *Memory.* Values that outlive their kernel get a slot of rows in an arena. Another value reuses the slot after the
+//! last use. An evaluation needs only this arena, for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -294,7 +294,7 @@ pub(super) struct Planner<'a> {
     pub(super) ones: Arg,
 }
 
-/// Plans the evaluation of a graph's outputs, with at most `records` records a batch.
+/// Plans the evaluation of a graph's outputs, with at most `records` records per batch.
 pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
     let mut planner = Planner {
         graph,

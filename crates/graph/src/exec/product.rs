@@ -1,15 +1,14 @@
 //! Linear predictors and sums of residuals by columns of data, computed with the tiles of a kernel.
 //!
-//! A regression has N rows of K predictors with N long: X b has as many elements as there are rows, and X' r sums over
-//! them. In a chain of additions, or one pass per column, every step reads and writes a tile. Here a step handles many
-//! columns while its sums stay in registers, and it never stores products with b or residuals for all rows.
+//! A regression has N rows of K predictors with large N: X b has one element per row, and X' r sums over the rows. In a
+//! chain of additions, or one pass per column, every step reads and writes a tile. Here a step handles many columns
+//! while its sums remain in registers, and it never stores products with b or residuals for all rows.
 
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 
-/// Largest number of columns of a step: their coefficients, for a block of lanes, fit in the nearest cache with room to
-/// spare.
+/// Largest number of columns of a step. Their coefficients, for a block of lanes, fit in the nearest cache.
 pub(crate) const COLUMNS_OF_STEP: usize = 16;
 
 /// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes: numbers of data times one row
@@ -55,7 +54,7 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     lane: usize,
     lanes: usize,
 ) {
-    // SAFETY: this function requires rows and lanes that are there.
+    // SAFETY: this function requires existing rows and lanes.
     unsafe {
         let mut sum = [[V::zero(); W]; R];
         if A::PRESENT {
@@ -102,7 +101,7 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     rows: usize,
     lane: usize,
 ) {
-    // SAFETY: this function requires rows, columns and lanes that are there.
+    // SAFETY: this function requires existing rows, columns and lanes.
     unsafe {
         let mut sum = [[V::zero(); W]; C];
         for r in 0..rows {
@@ -140,7 +139,7 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     [rows, lanes]: [usize; 2],
 ) {
     let mut r = 0;
-    // SAFETY: this function requires rows and lanes that are there.
+    // SAFETY: this function requires existing rows and lanes.
     unsafe {
         while r + ROWS <= rows {
             predictors::<V, A, ROWS, W>(dst, read, r, lane, lanes);
@@ -153,7 +152,7 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
 }
 
 /// Sums of all columns, for `W` vectors of lanes from `lane` on. The number of columns at a time keeps sums in
-/// registers, and avoids a single one at the end, which would wait for every addition.
+/// registers, and avoids a single column at the end, which would wait for every addition.
 ///
 /// # Safety
 /// Rows and lanes are within the columns and within `x`.
@@ -173,7 +172,7 @@ unsafe fn by_some_columns<V: F64x8, const W: usize>(
             (_, 7 | 8) => 4,
             _ => 5,
         };
-        // SAFETY: this function requires rows, columns and lanes that are there.
+        // SAFETY: this function requires existing rows, columns and lanes.
         unsafe {
             match count {
                 1 => sums::<V, 1, W>(into, x, rows, lane),
@@ -194,11 +193,11 @@ unsafe fn by_some_columns<V: F64x8, const W: usize>(
 
 jensen_math::simd_fn! {
     fn by_rows, by_rows_fn = <V, A: Added>(dst: *mut f64, terms: *const [Operand; 2], count: usize, added: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives so many terms, of that many rows and lanes as the destination has.
+        // SAFETY: the planner supplies this number of terms, with the rows and lanes of the destination.
         unsafe {
             let read = (std::slice::from_raw_parts(terms, count), added);
             let mut lane = 0;
-            // As many sums as registers hold, and hide the latency of an addition.
+            // The number of sums that fit in registers and hide the latency of an addition.
             while V::REGISTERS == 1 && lane + 2 * LANES <= lanes {
                 rows_of_predictors::<V, A, 2>(dst, read, lane, [rows, lanes]);
                 lane += 2 * LANES;
@@ -211,7 +210,7 @@ jensen_math::simd_fn! {
     }
 
     fn by_columns, by_columns_fn = <V>(into: *const Into, count: usize, x: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives so many columns and an operand, of that many rows and lanes.
+        // SAFETY: the planner supplies this number of columns and an operand, with these rows and lanes.
         unsafe {
             let (into, x) = (std::slice::from_raw_parts(into, count), &*x);
             let mut lane = 0;

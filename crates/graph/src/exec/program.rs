@@ -30,7 +30,7 @@ const TILE_OF_PRODUCTS: usize = 1024;
 /// The widest block of lanes there.
 const WIDEST_PRODUCTS: usize = 64;
 
-/// The widest block where lanes are solved, each solve taking the work of hundreds of kernels.
+/// The widest block for solvers, where each solve takes the work of hundreds of kernels.
 const WIDEST_SOLVED: usize = 64;
 
 /// A planned graph with bound record data. It is immutable while it runs, so threads can share it.
@@ -219,9 +219,8 @@ impl Program {
         }
     }
 
-    /// Runs one block. `inputs[slot]` is the packed block of an input (`len × lanes`, `lanes` a
-    /// multiple of eight and at most [`block`](Self::block)); outputs are read with
-    /// [`output`](Self::output) until the arena is used again.
+    /// Runs one block. `inputs[slot]` is the packed block of an input (`len × lanes`, `lanes` a multiple of eight and
+    /// at most [`block`](Self::block)). [`output`](Self::output) reads outputs until the next use of the arena.
     pub fn run(&self, arena: &mut Arena, inputs: &[&[f64]], lanes: usize) {
         assert!(
             lanes.is_multiple_of(LANES) && lanes <= self.block,
@@ -255,8 +254,8 @@ impl Program {
         }
     }
 
-    /// Copies `len × dim` input rows of lanes `first..` of a wider matrix into a packed block padded
-    /// to whole vectors with its last lane; returns the padded number of lanes.
+    /// Copies `len × dim` input rows of lanes `first..` of a wider matrix into a packed block, padded to whole vectors
+    /// with its last lane. Returns the padded number of lanes.
     pub fn pack(
         source: &[f64],
         total: usize,
@@ -323,15 +322,15 @@ impl Program {
     }
 }
 
-/// Whole vectors of lanes: few enough that the live rows stay in L2, but not so few that instructions cost more than
-/// the work they dispatch.
+/// Whole vectors of lanes: few enough that the rows in use remain in L2, but not so few that instructions cost more
+/// than the work they dispatch.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
     let work: usize = plan.costs.iter().sum();
     let mean_rows = work / plan.instructions.max(1);
-    // A kernel over many rows amortises its dispatch by itself; over a great many it needs no second vector, and the rows of a million
-    // records fill gigabytes.
+    // A kernel over many rows amortises its dispatch by itself. Over very many rows it needs no second vector, and the
+    // rows of a million records fill gigabytes.
     let least = match mean_rows {
         0..8 => 64,
         8..4096 => 16,
@@ -361,8 +360,8 @@ struct Runner<'a> {
 impl Runner<'_> {
     #[inline]
     unsafe fn operand(&self, arg: &Arg, first: usize) -> Operand {
-        // SAFETY: `Program::run` made this runner of memory that holds all offsets of the plan, and `first` is a row of the
-        // step whose operand this is.
+        // SAFETY: `Program::run` made this runner from memory that contains all offsets of the plan, and `first` is a
+        // row of the step that has this operand.
         unsafe {
             let lanes = self.lanes;
             let (base, unit): (*const f64, usize) = match arg.region {
@@ -476,7 +475,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A dense step that works on copies, as it may be left behind when the evaluation ends: `rows` rows from `dst` on.
+    /// A dense step on copies of its operands, because the evaluation may abandon it: `rows` rows from `dst` on.
     unsafe fn dense_apart(
         &self,
         kernel: DenseKernel,
@@ -489,7 +488,8 @@ impl Runner<'_> {
             let width = if arg.is_splat() { 1 } else { lanes };
             let mut copied = Vec::with_capacity(shape.elements(records) * width);
             for i in 0..shape.elements(records) {
-                // SAFETY: the step's operands have so many elements, of which this is one, each of `width` numbers.
+                // SAFETY: the step's operands have this number of elements, of which this is one, each of `width`
+                // numbers.
                 copied.extend_from_slice(unsafe {
                     std::slice::from_raw_parts(self.operand(arg, 0).row(i), width)
                 });
@@ -512,7 +512,7 @@ impl Runner<'_> {
             out
         });
         if let Some(made) = made {
-            // SAFETY: the step has so many rows from `dst` on.
+            // SAFETY: the step has this number of rows from `dst` on.
             unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), dst, made.len()) };
         }
     }
@@ -537,14 +537,14 @@ impl Runner<'_> {
     unsafe fn fused(&self, shape: Shape, instructions: &[Instruction], cost: usize) {
         let total = shape.elements(self.program.records);
         let cost_of_row = cost / total.max(1);
-        // The same tiles whatever the number of lanes: sums add tile by tile, and the value of a lane
-        // must not depend on its neighbours.
+        // The tiles do not depend on the number of lanes: sums add tile by tile, and the value of a lane must not
+        // depend on its neighbours.
         let tile = self.program.tile_rows;
         let mut first = 0;
         while first < total {
             let rows = tile.min(total - first);
             for instruction in instructions {
-                // SAFETY: the tile's rows are rows of the step, which the plan's offsets hold.
+                // SAFETY: the tile's rows are rows of the step, which the plan's offsets contain.
                 unsafe { self.instruction(instruction, [first, rows, total]) };
             }
             first += rows;
@@ -558,7 +558,7 @@ impl Runner<'_> {
     /// The address to which an instruction writes the rows from `first` on.
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
-        // SAFETY: registers and rows are inside the memory that `Program::run` made this runner of.
+        // SAFETY: registers and rows are inside the memory from which `Program::run` made this runner.
         unsafe {
             match target {
                 Target::Register(register) => {
@@ -573,8 +573,8 @@ impl Runner<'_> {
     #[inline]
     unsafe fn instruction(&self, instruction: &Instruction, [first, rows, total]: [usize; 3]) {
         let lanes = self.lanes;
-        // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers hold a tile, and `first + rows`
-        // is at most the step's rows.
+        // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers have room for a tile, and
+        // `first + rows` is at most the step's rows.
         unsafe {
             let row = |slot: usize| self.rows.add(slot * lanes);
             match instruction {

@@ -2,10 +2,10 @@
 //! of logistic and negative binomial likelihoods.
 //!
 //! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
-//! of each element would cost as much as all other work. The product is stored minus 1, with all its digits if each
+//! of each element would cost as much as all other work. The product is stored minus 1, with full precision if each
 //! exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight share a
 //! product: counts have few values. If the weights are known when the graph is planned, the plan stores products of all
-//! rows beside the sums, and otherwise products of a few rows.
+//! rows with the sums, and otherwise products of a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -222,12 +222,12 @@ impl Products<'_> {
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
-/// No weights, weights that are sorted a few rows at a time, and weights of few values.
+/// No weights, weights that are sorted a few rows at a time, and weights with few values.
 const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// The most values of weights: for a block of lanes, their products are a cache's share.
+/// Largest number of distinct weights. For a block of lanes, their products take a share of the cache.
 const MOST_CLASSES: usize = 64;
 
 /// The variants of a kernel, at compile time.
@@ -282,7 +282,7 @@ impl Runs {
         while left != 0 {
             let first = left.trailing_zeros();
             let weight = all[first as usize];
-            // A weight that is not a number equals none.
+            // A weight of NaN equals none.
             let mut same = 1 << first;
             for (k, other) in all.iter().enumerate() {
                 same |= u32::from(*other == weight) << k;
@@ -445,7 +445,7 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     rows: usize,
 ) {
     let (mut plain, mut weighted) = ([V::zero(); W], [V::zero(); W]);
-    // SAFETY: rows, numbers and lanes that are there, as this function requires.
+    // SAFETY: existing rows, numbers and lanes, as this function requires.
     unsafe {
         for r in 0..rows {
             let class = usize::from(*by.numbers.get_unchecked(r));
@@ -500,8 +500,8 @@ unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
 
 jensen_math::simd_fn! {
     fn softplus, softplus_fn = <V, F: Form>(dst: *mut f64, sums: [*mut f64; 2], args: *const Operand, products: &Products<'_>, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives operands with that many rows and lanes, a destination of as many where inverse logits are
-        // kept, sums of one row, and products of all classes.
+        // SAFETY: the planner supplies operands with these rows and lanes, a destination of the same size if inverse
+        // logits are stored, sums of one row, and products of all classes.
         unsafe {
             let mut from = 0;
             while from < rows {
@@ -510,7 +510,7 @@ jensen_math::simd_fn! {
                 let runs = sorted.then(|| Runs::of(&*args.add(1), from, count));
                 let with = (products, runs.as_ref());
                 let mut out = Out { inverse: dst, sums, lane: 0, lanes };
-                // Two vectors at a time hide the latency of the products where registers are many.
+                // Two vectors at a time hide the latency of the products if there are enough registers.
                 while V::REGISTERS == 1 && out.lane + 2 * LANES <= lanes {
                     some_rows::<V, F, 2>(args, out, with, [from, rows]);
                     out.lane += 2 * LANES;

@@ -31,7 +31,7 @@ const RUNS: usize = 200;
 /// Scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// For each memo, one per group of lanes; cleared when a program starts.
+    /// For each memo, one per group of lanes. Cleared when a program starts.
     memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,
@@ -84,7 +84,7 @@ impl Code {
     }
 }
 
-/// Code with its memory, until an interrupt: from then on all results are NaN, at which a solver gives up.
+/// Code with its memory, until an interrupt. From then on all results are NaN, at which a solver stops.
 struct Running<'a> {
     code: Machine<'a>,
     /// Numbers of a lane that are computed in addition to each run: a factored system is solved.
@@ -147,7 +147,7 @@ impl Call {
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
         let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
-        // Nobody is asked within a factorisation of a root's matrix.
+        // The factorisation of a root's matrix does not check for an interrupt.
         while group > LANES && group * solver.factored().pow(3) > LONG {
             group /= 2;
         }

@@ -39,7 +39,7 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// How often each operation of the kernel is read by its operations, and by the sinks that are `inside`.
+    /// The number of times that the kernel's operations and the sinks `inside` read each operation.
     pub(crate) fn reads(
         &self,
         graph: &Graph,
@@ -208,7 +208,7 @@ impl Stages {
     /// Moves elementwise nodes to the earliest of their users if all users are elementwise values of the same shape in
     /// later kernels, unless an argument would then have to be stored instead.
     fn delay(&mut self, graph: &Graph, outputs: &[NodeId]) {
-        // The earliest fused user's stage; `None` once a user pins the node where it is.
+        // The stage of the earliest fused user. `None` once a user pins the node to its stage.
         let mut earliest: Vec<Option<u32>> = vec![Some(u32::MAX); graph.len()];
         for id in outputs {
             earliest[id.index()] = None;

@@ -60,7 +60,7 @@ impl<'b> Expr<'b> {
         let shifted = self - self.builder.data(&shifts);
         let log_share = -(-shifted).log1p_exp();
         let log_rest = -shifted.log1p_exp();
-        // The logarithm of the stick left before each element, and after the last.
+        // The logarithm of the remaining stick before each element, and after the last.
         let left = self
             .builder
             .concat(&[self.builder.constant(0.0), log_rest.cumsum()]);

@@ -41,7 +41,7 @@ macro_rules! elementwise_table {
             Fmod "fmod" (x, y) out g { value: libm::fmod(x, y), partials: [g.constant(1.0), { let q = g.div(x, y); let t = g.elem(ElemOp::Trunc, &[q]); g.neg(t) }], points: [[5.3, 2.0], [-5.3, 2.1]] }
             Hypot "hypot" (x, y) out g { value: libm::hypot(x, y), kernel: vm::hypot(x, y), harmless: [HALF, HALF], partials: [g.div(x, out), g.div(y, out)], points: [[3.0, -4.0]] }
 
-            // Piecewise; derivatives at the kinks are one-sided.
+            // Piecewise. Derivatives at the kinks are one-sided.
             Abs "abs" (x) out g { value: x.abs(), kernel: x.abs(), single: x.abs(), range: x().magnitude(), partials: [g.elem(ElemOp::Sign, &[x])], points: [[-1.5], [2.0]] }
             Sign "sign" (x) out g { value: f64::from(x > 0.0) - f64::from(x < 0.0), kernel: V::select(x.gt(V::splat(0.0)), V::splat(1.0), V::select(x.lt(V::splat(0.0)), V::splat(-1.0), V::splat(0.0))), single: V::select(V::zero().lt(x), V::splat(1.0), V::select(x.lt(V::zero()), V::splat(-1.0), V::zero())), partials: [Zero], points: [[-1.5], [2.0]] }
             Floor "floor" (x) out g { value: x.floor(), kernel: x.floor(), partials: [Zero], points: [[-1.5], [2.25]] }
@@ -59,7 +59,7 @@ macro_rules! elementwise_table {
 
             // The shift of a log-sum-exp, on which the result does not depend: finite, without derivative.
             Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), single: V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero()), partials: [Zero], points: [] }
-            // A number that counts as a constant.
+            // A number that is treated as a constant.
             Held "held" (x) out g { value: x, kernel: x, single: x, range: x(), partials: [Zero], points: [] }
 
             // Exponentials and logarithms.
@@ -101,7 +101,7 @@ macro_rules! elementwise_table {
 
             Lbeta "lbeta" (a, b) out g { value: sp::lbeta(a, b), kernel: V::select(a.min(b).lt(V::splat(0.0)), V::splat(f64::NAN), vm::lbeta(a, b)), harmless: [POSITIVE, POSITIVE], partials: [{ let d = g.elem(ElemOp::DigammaStep, &[a, b]); g.neg(d) }, { let d = g.elem(ElemOp::DigammaStep, &[b, a]); g.neg(d) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 30.0]] }
 
-            // Differences of the gamma family over a step, which cancel where x is large.
+            // Differences of the gamma family over a step, which would cancel for large x.
             LgammaStep "lgamma_step" (x, n) out g { value: sp::lgamma_step(x, n), kernel: vm::lgamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::DigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Digamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             DigammaStep "digamma_step" (x, n) out g { value: sp::digamma_step(x, n), kernel: vm::digamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::TrigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Trigamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             TrigammaStep "trigamma_step" (x, n) out g { value: sp::trigamma_step(x, n), kernel: vm::trigamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [{ let s = g.add(x, n); let (a, b) = (g.elem(ElemOp::Tetragamma, &[s]), g.elem(ElemOp::Tetragamma, &[x])); g.sub(a, b) }, { let s = g.add(x, n); g.elem(ElemOp::Tetragamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
@@ -114,8 +114,8 @@ macro_rules! elementwise_table {
             LogNormalScaled "log_normal_scaled" (x) out g { value: sp::log_phi_scaled(x), kernel: vm::log_phi_scaled(x), partials: [scaled_normal_slope(g, x, out)], points: [[-8.0], [-1.2], [0.4], [3.0]] }
             NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), harmless: [HALF], partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
 
-            // Logarithms of incomplete gamma and beta functions and of tails, with their derivatives by shape parameters. Those
-            // past the second order are never needed, as above.
+            // Logarithms of incomplete gamma and beta functions and of tails, with their derivatives by shape
+            // parameters. Those past the second order are never needed, as above.
             LogGammaP "log_gamma_p" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.value, harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaPA, &[a, x]), gamma_slope(g, false, [a, x], out)], points: [[0.4, 0.3], [2.5, 1.2], [2.5, 6.0], [30.0, 33.0]] }
             LogGammaPA "log_gamma_p_a" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.first[0], harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaPAA, &[a, x]), gamma_mixed(g, ElemOp::LogGammaP, [a, x], out)], points: [] }
             LogGammaPAA "log_gamma_p_aa" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.second[0], harmless: [POSITIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }

@@ -14,7 +14,7 @@ pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
 
 /// The next derivatives of a hypergeometric function's adjoint, or of its gradient's: they are symmetric. Third
 /// derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
-/// approximations need those of a likelihood up to the fourth, and do not support this function.
+/// approximations need derivatives of a likelihood up to the fourth, and do not support this function.
 pub(super) fn along(
     g: &mut Graph,
     [above, below, order]: [u32; 3],

@@ -3,7 +3,7 @@
 /// A range that contains every element of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
-    /// Not less than this.
+    /// At least this number.
     pub low: f64,
     /// Not greater than this.
     pub high: f64,
@@ -59,12 +59,12 @@ impl ValueRange {
         self.low >= 0.0 && self.high <= 1.0
     }
 
-    /// Whether a number lies in the range.
+    /// Whether a number is in the range.
     pub fn contains(self, x: f64) -> bool {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// The range of elements that lie in one of two ranges.
+    /// The range of elements from two ranges.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,
@@ -151,7 +151,7 @@ impl ValueRange {
     }
 }
 
-/// A number in place of an argument in a range, where the operation has no value or no finite slope for some of it.
+/// A number to replace an argument in a range, if the operation has no value or no finite slope for some of it.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
 /// Every argument will do.

@@ -37,7 +37,7 @@ pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> Node
     g.add(ratio, below)
 }
 
-/// The derivative by x of log P(a, x), or where `upper` of log Q(a, x), from their values.
+/// The derivative of log P(a, x), or of log Q(a, x) if `upper`, with respect to x, from their values.
 pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, log_x, norm) = (g.constant(1.0), g.log(x), g.elem(ElemOp::Lgamma, &[a]));
     let power = g.sub(a, one);
@@ -177,7 +177,7 @@ pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> Nod
     g.exp(ratio)
 }
 
-/// The same by the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)) over the distribution function.
+/// The same with respect to the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)) over the distribution function.
 pub(super) fn skew_shape(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, half) = (g.constant(1.0), g.constant(-0.5));
     let (square, shape) = (g.square(z), g.square(a));
@@ -228,7 +228,7 @@ pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> N
     g.add(ratio, power)
 }
 
-/// The derivative by x of the derivative by the order, `by_v`.
+/// The derivative with respect to x of the derivative with respect to the order, `by_v`.
 pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> NodeId {
     let (one, this) = (g.constant(1.0), g.elem(ElemOp::LogBesselI, &[v, x]));
     let order = g.add(v, one);
@@ -287,8 +287,8 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
     g.sub(density, norm)
 }
 
-/// The derivative of a quantile x of the beta distribution by a shape: that of the distribution function, `by_shape` of
-/// its logarithm, over the density.
+/// The derivative of a quantile x of the beta distribution with respect to a shape: that of the distribution function,
+/// from `by_shape` of its logarithm, over the density.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

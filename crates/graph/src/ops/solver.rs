@@ -1,4 +1,4 @@
-//! Operations that own a graph: differential equations, systems of equations and integrals of a function which is itself
+//! Operations that own a graph: differential equations, systems of equations and integrals of a function that is itself
 //! a graph, the *body*.
 //!
 //! Each is a function from one vector of arguments to one vector of results, with four passes that close
@@ -11,7 +11,7 @@
 //! | [`Pass::Adjoint`] | x, w | Jᵀ w |
 //! | [`Pass::AdjointTangent`] | x, w, dx, dw | H dx + Jᵀ dw |
 //!
-//! How they are computed: [`crate::solver`].
+//! [`crate::solver`] computes them.
 
 use jensen_math::solvers::{Integral, Method, NODE, Ode, Root};
 
@@ -120,7 +120,7 @@ impl Solver {
         }
     }
 
-    /// Rows of the matrices that the solver factors; 0 for explicit steps and integrals.
+    /// Rows of the matrices that the solver factorises, or 0 for explicit steps and integrals.
     pub fn factored(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => {
@@ -142,7 +142,7 @@ impl Solver {
         }
     }
 
-    /// The same pass, with differential equations only as accurate as a search for a start needs.
+    /// The same pass, with differential equations only as accurate as the search for a starting point needs.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {

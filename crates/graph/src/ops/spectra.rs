@@ -268,7 +268,7 @@ pub(super) fn tangent(
     let of_values = inside.map(g, |g, x| g.gather(x, &positions));
     let turn = s.gaps.times(g, inside);
     let moved = s.vectors.product(g, turn, n, [false, false]);
-    // D, from what the rest does to lengths and to the chosen components.
+    // D, from the changes of lengths and of the chosen components due to the rest.
     let conj = s.vectors.conj(g);
     let overlap = conj.times(g, moved);
     let length = column_sums(g, overlap.re, n);
@@ -286,7 +286,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts one behind the other, of the Hermitian part alone where that counts.
+/// Both parts in sequence, of the Hermitian part alone if only that matters.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

@@ -6,7 +6,7 @@ use crate::ops::Op;
 /// Fewer rows are a matrix like any other.
 pub(crate) const SHORTEST: usize = 32;
 
-/// The most columns of a matrix that is taken by rows of tiles.
+/// Largest number of columns of a matrix that is processed by rows of tiles.
 const WIDEST: usize = 256;
 
 /// A product of a constant matrix with many rows and a vector of each lane: element (row, column) is at `row *
@@ -22,7 +22,7 @@ pub(crate) struct Streamed {
     pub contracts: bool,
 }
 
-/// `id` as a product that is taken with the tiles of a kernel, if it is one.
+/// `id` as a product that is processed with the tiles of a kernel, if possible.
 pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
         return None;
     };
     let constant = |id: NodeId| matches!(graph.op(id), Op::Const(_));
-    // A row times a matrix is never made: it is the transposed matrix times a column.
+    // A row times a matrix does not occur: it is built as the transposed matrix times a column.
     if dims.n != 1 || !constant(matrix) || constant(vector) {
         return None;
     }

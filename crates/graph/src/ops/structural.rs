@@ -156,7 +156,8 @@ fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]
     x
 }
 
-/// Pivoted elimination: the solution and log |det|; NaN of a matrix and for a right-hand side that is not finite.
+/// Pivoted elimination: the solution and log |det|. Both are NaN for a singular matrix, or for a right-hand side that
+/// is not finite.
 pub(crate) fn solve_value(
     n: usize,
     cols: usize,
@@ -305,8 +306,8 @@ fn square(n: usize, left_transposed: bool, right_transposed: bool) -> MatMul {
     }
 }
 
-/// The adjoint of argument `which` of `node`, given the adjoint of the node at full shape; and where
-/// its elements go.
+/// The adjoint of argument `which` of `node`, given the adjoint of the node at full shape, and the positions of its
+/// elements.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: the derivative of each operation"

@@ -7,7 +7,7 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
-/// The most numbers of columns that are made again.
+/// Largest number of values in columns that are computed again.
 const MOST: usize = 1 << 26;
 
 /// The same outputs, with data factors moved into the columns.

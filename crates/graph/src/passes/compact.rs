@@ -34,8 +34,8 @@ pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec
     transplant(graph, graph.outputs(), &replaced, out)
 }
 
-/// Makes `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record
-/// columns; a node listed in `replaced` becomes the given node of `out`.
+/// Builds `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record columns. A node in
+/// `replaced` becomes the given node of `out`.
 pub(crate) fn transplant(
     graph: &Graph,
     roots: &[NodeId],

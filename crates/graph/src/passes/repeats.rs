@@ -16,7 +16,7 @@ const SHORT: usize = 16;
 /// Number of elements that are examined before all of them.
 const SAMPLE: usize = 512;
 
-/// Operations of one sum that are looked through.
+/// Largest number of operations of one sum that are examined.
 const MOST: usize = 4096;
 
 /// The same outputs, with repeated elements of sums computed once.

@@ -19,15 +19,15 @@ use crate::passes::compact::{compact, import};
 /// Sums of at least this many scalar terms are treated as one sum.
 const LONG_SUM: usize = 16;
 
-/// Vectors of at most this many elements count as small: several copies are worth packing.
+/// Vectors of at most this number of elements are small, so several copies are worth packing.
 const SMALL: u32 = 32;
 
 /// Packs of small vectors need this many members, as their operations are vectors already.
 const VECTOR_MEMBERS: usize = 4;
 
-/// A pack is split by the identity of an element argument when that argument takes at most this
-/// many values, each at least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few
-/// components broadcasts, `alpha[county]` is gathered.
+/// A pack is split by the identity of an element argument if that argument has at most this number of values, each at
+/// least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few components broadcasts, and `alpha[county]` is
+/// gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 
@@ -36,7 +36,7 @@ enum Class {
     Constant,
     /// Elements of a vector node.
     Element(NodeId),
-    /// This node only.
+    /// The node has no equal.
     Unique(NodeId),
     /// A member of a pack, or elements of members.
     Pack(u32),
@@ -180,8 +180,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node, with those of commutative operations in the order of their classes: the constructors order
-/// them by age, which differs between copies.
+/// The arguments of a node, with those of commutative operations in the order of their classes, because the
+/// constructors order them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
@@ -436,8 +436,7 @@ impl Emitter<'_> {
             let of = self.elements_at(source, self.graph.index_data(index).clone().as_ref());
             return of;
         }
-        // Members of a pack too small to roll may stand after the first member of a pack that uses
-        // them.
+        // Members of a pack too small to roll may follow the first member of a pack that uses them.
         if self.map[id.index()].is_none() {
             match self.rolled_pack(id) {
                 Some(pack) => {
@@ -492,7 +491,7 @@ impl Emitter<'_> {
                 let whole = self.assemble(&elements);
                 self.map[id.index()] = Some(whole);
             }
-            // Elements are taken where they are used.
+            // Elements are extracted where they are used.
             Op::Gather(_) if fixed && self.graph.shape(id).len <= SMALL => {}
             _ => {
                 for arg in self.graph.args(id).to_vec() {

@@ -173,7 +173,7 @@ impl Element {
 /// Terms that a form may have: beyond them a matrix product is the better form.
 const TERMS: usize = 4096;
 
-/// Looks at every node, arguments before users.
+/// Visits every node, arguments before users.
 pub(super) fn elements(graph: &Graph) -> Vec<Vec<Element>> {
     let records = graph.record_count().unwrap_or(0);
     let mut found: Vec<Vec<Element>> = Vec::with_capacity(graph.len());

@@ -13,7 +13,7 @@ use crate::density::{Execution, GraphDensity, GraphWorkspace};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::Op;
 
-/// Predictors a record that the view may have: a table holds as many numbers per record.
+/// Largest number of predictors per record. A table has the same number of values per record.
 const WIDTH: usize = 4;
 
 /// Columns of data that the link may read.
@@ -114,7 +114,7 @@ struct LinkWorkspace {
     gradient: Vec<f64>,
 }
 
-/// Makes the link's graph: the likelihood with one record in place of all.
+/// Builds the link's graph: the likelihood with one record in place of all.
 struct Builder<'g> {
     from: &'g Graph,
     elements: Vec<Vec<Element>>,
@@ -186,7 +186,7 @@ impl Builder<'_> {
 
     /// The link; `None` if the likelihood is not a function of few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
-        // Which nodes are made again, and which are leaves.
+        // The nodes to build again, and the leaves.
         let mut needed = vec![false; root.index() + 1];
         let mut leaves: Vec<Option<Vec<Leaf>>> = vec![None; root.index() + 1];
         needed[root.index()] = true;
@@ -373,7 +373,7 @@ fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     }
 }
 
-/// The way back, for the first `width` rows.
+/// The backward pass, for the first `width` rows.
 fn collect(x: &[f64], width: usize, out: &mut LanesMut<'_>) {
     let (rows, lanes) = (out.rows(), out.lanes());
     let total = rows / width * lanes;
@@ -469,7 +469,7 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// How many standard deviations the trapezoidal rule reaches.
+/// The range of the trapezoidal rule in standard deviations.
 const REACH: f64 = 6.5;
 
 /// The largest number of its steps within one standard deviation.

@@ -32,9 +32,8 @@ use support::Support;
 /// Records of one evaluation: longer batches are evaluated a piece at a time.
 const CAPACITY: usize = 1024;
 
-/// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a
-/// batch. Construction optimises, differentiates and plans them once, and a batch only gathers data into the
-/// workspace.
+/// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a batch.
+/// Construction optimises, differentiates and plans them once, and a batch only gathers data into the workspace.
 pub struct RecordGraph {
     dim: usize,
     records: usize,
@@ -60,7 +59,7 @@ pub struct RecordWorkspace {
     both: BoundProgram,
 }
 
-/// A program with a batch of its own.
+/// A program with its own batch.
 #[derive(Default)]
 struct BoundProgram {
     program: Option<Program>,
@@ -71,7 +70,7 @@ struct BoundProgram {
 impl BoundProgram {
     fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Threads) {
         let program = self.program.get_or_insert_with(|| {
-            // An empty batch is bound nowhere else.
+            // No other code binds an empty batch.
             self.batch.clear();
             prototype.clone()
         });

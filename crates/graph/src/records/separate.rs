@@ -143,7 +143,7 @@ impl Separation {
         let rest: Vec<NodeId> = (0..args.len()).map(|k| of(k).0).collect();
         let sums: Vec<NodeId> = (0..args.len()).map(|k| of(k).1).collect();
         let op = graph.op(id);
-        // The part of the sums where factors and conditions stay as they are.
+        // The part of the sums, with unchanged factors and conditions.
         let kept: Vec<NodeId> = match op {
             Op::Elem(ElemOp::Mul) => (0..2)
                 .map(|k| if additive(k) { sums[k] } else { args[k] })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// Share of the coordinates beyond which a batch's support is not worth knowing.
+/// Share of the coordinates beyond which a batch's support is not worth computing.
 const FEW: f64 = 0.5;
 
 /// The coordinates of a batch.
@@ -18,7 +18,7 @@ pub(crate) struct Support {
     few: bool,
 }
 
-/// The coordinates behind each element of a value, where each element depends on coordinates of its own.
+/// The coordinates behind each element of a value, if each element depends on different coordinates.
 #[derive(Clone, Debug)]
 struct Own {
     /// The dependence of every element.
@@ -59,7 +59,7 @@ impl Support {
                 continue;
             }
             let found = own_of(graph, id, &own);
-            // Whatever records read without a gather counts for all of them.
+            // A value that records read without a gather affects all of them.
             let escapes =
                 graph.shape(id).record || graph.args(id).iter().any(|a| graph.shape(*a).record);
             if escapes {
@@ -95,7 +95,7 @@ impl Support {
         support
     }
 
-    /// Replaces `coordinates` by those of a batch; `false` where they are not few.
+    /// Replaces `coordinates` by those of a batch. `false` if there are too many.
     pub(crate) fn of_batch(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         if !self.few {
             return false;

@@ -42,12 +42,12 @@ impl Runner<'_> {
     /// Inputs and workspace fit the program.
     pub(super) unsafe fn run(&self, plan: &Plan) {
         for step in &plan.steps {
-            // SAFETY: the runner's memory was sized by the program whose plan these steps are.
+            // SAFETY: the program whose plan these steps belong to sized the runner's memory.
             unsafe { self.step(step) };
         }
     }
 
-    /// The first elements of a target and of the operand that it is made of, lane by lane.
+    /// The first elements of a target and of the operand from which it is computed, lane by lane.
     unsafe fn rows(
         &self,
         target: &Location,
@@ -166,7 +166,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One instruction over `n` elements that lie in sequence, lanes included.
+    /// One instruction over `n` consecutive elements, including lanes.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {
@@ -210,7 +210,7 @@ impl Runner<'_> {
     /// The run of an operand at one lane.
     #[inline]
     unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
-        // SAFETY: the plan's offset is inside the memory that the program sized; registers hold a tile.
+        // SAFETY: the plan's offset is inside the memory that the program sized, and registers have room for a tile.
         unsafe {
             let at = self.at(location);
             if location.region == Region::Register {
@@ -274,8 +274,8 @@ impl Runner<'_> {
         whole: bool,
     ) {
         let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
-        // SAFETY: the plan's offsets are inside the memory that the program sized; the planner saw that strides fit
-        // the whole product.
+        // SAFETY: the plan's offsets are inside the memory that the program sized, and the planner checked that strides
+        // match the whole product.
         unsafe {
             let a = View::stored(self.at(left), m, k, dims.left_transposed);
             if whole {

@@ -31,8 +31,8 @@ trait RunOp {
 
 jensen_math::simd_fn! {
     fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
-        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan with `n` elements left in them, operands with one
-        // where they are splat.
+        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan followed by `n` elements, or one for
+        // splat operands.
         unsafe {
             let (a, b, c) = (
                 *args,
@@ -62,7 +62,7 @@ jensen_math::simd_fn! {
     }
 
     fn sum, sum_fn = <V>(a: Run, n: usize) -> f32 {
-        // SAFETY: `run_sum` makes the run of `n` elements that its contract asks to be readable.
+        // SAFETY: `run_sum` makes the run of `n` elements that its contract requires to be readable.
         unsafe {
             let mut total = V::Single::zero();
             let whole = n / LANES32 * LANES32;
@@ -79,7 +79,7 @@ jensen_math::simd_fn! {
     }
 
     fn add_rows, add_rows_fn = <V>(dst: *mut f32, src: *const f32, stride: usize, rows: usize, n: usize) {
-        // SAFETY: `accumulate_rows` passes on what its contract asks for: `n` elements to add to, and `rows` rows of as many
+        // SAFETY: `accumulate_rows` passes on its own contract: `n` elements to add to, and `rows` rows of `n` elements
         // that begin `stride` apart.
         unsafe {
             let whole = n / LANES32 * LANES32;
@@ -127,7 +127,7 @@ pub(super) unsafe fn accumulate_rows(
     add_rows(simd, dst, src, stride, rows, n);
 }
 
-/// The kernel of an operation, where its row has one.
+/// The kernel of an operation, if its row has one.
 trait MaybeFast {
     fn kernel(simd: Simd) -> Option<MapKernel>;
 }
@@ -164,7 +164,7 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type an operation, so that its kernel is compiled for each.
+        /// One type per operation, so that its kernel is compiled for each.
         mod tags {
             $(pub(super) struct $variant;)*
         }
@@ -182,10 +182,10 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// An operation without a kernel of its own, by its slow definition in double precision.
+/// An operation without its own kernel, by its slow definition in double precision.
 ///
 /// # Safety
-/// As a [`MapKernel`], with as many operands as the operation has.
+/// As a [`MapKernel`], with the operation's number of operands.
 pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
     let mut row = [0.0_f64; 3];
     for i in 0..n {

@@ -77,7 +77,7 @@ impl<'a> Phases<'a> {
         kept
     }
 
-    /// Whether a value is there when the lanes run.
+    /// Whether a value is available when the lanes run.
     pub(super) fn known_to_lanes(&self, id: NodeId) -> bool {
         !self.lane(id) || self.leaf(id)
     }
@@ -104,7 +104,7 @@ impl<'a> Phases<'a> {
         followed
     }
 
-    /// Whether a value is there when all sums are.
+    /// Whether a value is available when all sums are.
     pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
         !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
     }
@@ -159,7 +159,7 @@ impl Layout {
         layout
     }
 
-    /// Room for shared values that later phases read.
+    /// Memory for shared values that later phases read.
     pub(super) fn share(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             self.locations.entry(id).or_insert_with(|| {
@@ -174,7 +174,7 @@ impl Layout {
         }
     }
 
-    /// Room for values of every lane that sums and outputs read.
+    /// Memory for values of every lane that sums and outputs read.
     pub(super) fn keep(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             let len = graph.shape(id).len as usize;

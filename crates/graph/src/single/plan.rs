@@ -68,7 +68,7 @@ pub(super) enum Instruction {
 /// An operation of a kernel with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Whether operands and targets of operations lie in rows of `len` elements per lane, one lane after another.
+/// Whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     let row = |location: &Location| match location.region {
         Region::Register => true,
@@ -175,8 +175,8 @@ impl<'a> Planner<'a> {
             steps: Vec::new(),
             registers: 0,
         };
-        // Scatters collect from several kernels: they begin as zeros, and a scatter that goes on
-        // adding to another one has its location.
+        // Scatters collect from several kernels, so they begin as zeros. A scatter that adds to another one has its
+        // location.
         for id in graph.ids().rev() {
             if planner.stages.needed[id.index()]
                 && planner.stages.roles[id.index()] == Role::Sink
@@ -416,7 +416,7 @@ impl<'a> Planner<'a> {
             for (location, arg) in locations.iter_mut().zip(args) {
                 *location = at[arg];
             }
-            // Operations read elements before they write them: a register freed here can be the target.
+            // Operations read elements before they write them, so the target can be a register that is freed here.
             for arg in args {
                 if last_use.get(arg) == Some(&time)
                     && let Some(location) = at.get(arg)

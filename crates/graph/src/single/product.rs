@@ -31,8 +31,8 @@ impl View {
     }
 }
 
-/// `dst = a b`, or `dst += a b`: `m × k` times `k × n` into columns of `m` contiguous elements,
-/// `dst_stride` apart. Runs on the calling thread: callers divide the work themselves, always alike.
+/// `dst = a b`, or `dst += a b`: `m × k` times `k × n` into columns of `m` contiguous elements, `dst_stride` apart.
+/// Runs on the calling thread. Callers divide the work themselves, always in the same way.
 ///
 /// # Safety
 /// The views and the destination describe memory that can be read and written; the destination is
@@ -65,12 +65,12 @@ pub(super) unsafe fn multiply(
         Simd::Avx512 { .. } if inner => inner_products::<Wide>(simd, &task),
         Simd::Avx2 { .. } if rows => strips::<Narrow>(simd, &task),
         Simd::Avx2 { .. } if inner => inner_products::<Narrow>(simd, &task),
-        // SAFETY: the task holds the views and extents of this call, whose memory `multiply` requires to be valid.
+        // SAFETY: the task has the views and extents of this call, whose memory `multiply` requires to be valid.
         _ => unsafe { task.general() },
     }
 }
 
-/// A product on its way.
+/// A running product.
 struct Task {
     dst: *mut f32,
     dst_stride: usize,
@@ -140,8 +140,8 @@ impl Tiling for Narrow {
 /// Columns that are computed together.
 const COLUMNS: usize = 6;
 
-/// Group `which` when `n` is cut into as few groups of at most `most` as there can be, equal but for one: its start and
-/// extent.
+/// Group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as possible: its
+/// start and extent.
 #[inline(always)]
 fn group(n: usize, most: usize, which: usize) -> (usize, usize) {
     let groups = n.div_ceil(most);
@@ -196,7 +196,7 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
     while which < task.n.div_ceil(COLUMNS) {
         let (column, width) = group(task.n, COLUMNS, which);
-        // SAFETY: the strip holds `width` vectors of columns from `column` on, and rows from `row` on, all within the
+        // SAFETY: the strip has `width` vectors of columns from `column` on, and rows from `row` on, all within the
         // task's matrices.
         unsafe {
             match width {
@@ -212,7 +212,7 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     }
 }
 
-/// Inner products that are computed together, at most.
+/// Largest number of inner products that are computed together.
 const INNER_SUMS: usize = 24;
 
 /// `R` rows from `row` on, whose contractions are contiguous.
@@ -221,7 +221,7 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
     let mut which = 0;
     while which < task.n.div_ceil(most) {
         let (column, width) = group(task.n, most, which);
-        // SAFETY: the strip holds `width` columns from `column` on, and rows from `row` on, all within the task's
+        // SAFETY: the strip has `width` columns from `column` on, and rows from `row` on, all within the task's
         // matrices.
         unsafe {
             match width {
@@ -307,7 +307,8 @@ unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usiz
     }
 }
 
-/// `R` rows of `N` columns of inner products over contiguous factors: sixteen sums each, added up by a fixed tree.
+/// SAFETY: `strips` and `strip` divide rows and columns into groups that end with the task's matrices. The last vector
+/// reads and writes only the remaining `last` elements.
 #[inline(always)]
 unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
     task: &Task,
@@ -316,8 +317,8 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
 ) {
     let (step_a, step_b, depth) = (task.a.row_stride, task.b.column_stride, task.k);
     let mut total = [[S::zero(); R]; N];
-    // SAFETY: `inner_products` and `inner_strip` cut rows and columns into groups that end where the task's matrices do;
-    // the last vector of a contraction reads as many elements as there are.
+    // SAFETY: `inner_products` and `inner_strip` divide rows and columns into groups that end with the task's matrices.
+    // The last vector of a contraction reads only the remaining elements.
     unsafe {
         let rows = task.a.at.add(row * step_a);
         let columns = task.b.at.add(column * step_b);
@@ -356,7 +357,7 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
                 c += 1;
             }
         }
-        // By way of memory: a loop over registers would keep them in memory from the start.
+        // Through memory, because a loop over registers would keep them in memory from the start.
         let mut sums = [const { MaybeUninit::<f32>::uninit() }; INNER_SUMS * LANES32];
         let sums: *mut f32 = sums.as_mut_ptr().cast();
         let mut c = 0;

@@ -186,7 +186,7 @@ impl SingleProgram {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
         let memory = self.memory(workspace, inputs, lanes);
-        // Equal blocks, cut by the number of lanes alone.
+        // Equal blocks, which depend only on the number of lanes.
         let count = lanes.div_ceil(BLOCK).max(1);
         let block_len = workspace.blocks.len() / workspace.capacity.div_ceil(BLOCK);
         let register_len = workspace.registers.len() / workspace.capacity.div_ceil(BLOCK);
@@ -207,8 +207,8 @@ impl SingleProgram {
                     first,
                     lanes: (which + 1) * lanes / count - first,
                 };
-                // SAFETY: inputs and workspace were checked; blocks have memory of their own and write
-                // their own lanes of kept values.
+                // SAFETY: inputs and workspace were checked, and blocks have their own memory and write their own lanes
+                // of stored values.
                 unsafe { runner.run(&self.lanes) };
             });
         if !self.after.steps.is_empty() {
@@ -237,7 +237,7 @@ impl SingleProgram {
             lanes: 1,
         };
         // SAFETY: `run_lanes` calls `check` on inputs and workspace before any phase, and its exclusive borrow of the
-        // workspace keeps everything else off it.
+        // workspace prevents other access.
         unsafe { runner.run(plan) };
     }
 

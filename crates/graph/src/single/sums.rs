@@ -79,7 +79,7 @@ pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
         .collect()
 }
 
-/// Splits sums into addends as far as products over lanes are found in them.
+/// Splits sums into addends as far as they contain products over lanes.
 fn collect(graph: &Graph, id: NodeId, terms: &mut Vec<Term>) {
     match graph.op(id) {
         Op::Elem(ElemOp::Add) if has_product(graph, id) => {
@@ -165,8 +165,8 @@ impl LaneSum {
         let lanes = memory.total;
         let mut written = false;
         for addend in &self.addends {
-            // SAFETY: `check` compared inputs and workspace with the program before `memory` was made of them, and the
-            // plan's offsets are inside both; `dst` bounds what is written.
+            // SAFETY: `check` compared inputs and workspace with the program before `memory` was made from them, the
+            // plan's offsets are inside both, and `dst` bounds the writes.
             unsafe {
                 match addend {
                     Addend::Outer(a, b, dims) => {
@@ -254,7 +254,7 @@ impl SingleProgram {
     /// It does not read shared inputs, which may be empty, so `consume` can change their source.
     ///
     /// # Panics
-    /// Panics if inputs do not fit, or the number of parts is not that of the tiles.
+    /// Panics if inputs do not match, or the number of parts is not that of the tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,
@@ -276,7 +276,7 @@ impl SingleProgram {
                 match self.sum_at(location).filter(|sum| !sum.followed) {
                     Some(sum) => workspace.with_tile(sum.tile(), |dst| {
                         let dst = &mut dst[..tile.len];
-                        // SAFETY: inputs and workspace were checked; sums write the tile alone.
+                        // SAFETY: inputs and workspace were checked, and sums write only the tile.
                         unsafe { sum.compute(self, &memory, tile.start, dst) };
                         consume(part, *tile, dst);
                     }),
@@ -303,7 +303,7 @@ impl SingleProgram {
                 .par_chunks_mut(sum.tile())
                 .enumerate()
                 .for_each(|(which, dst)| {
-                    // SAFETY: `run_lanes`, which goes before all sums, calls `check` on inputs and workspace; tiles are
+                    // SAFETY: `run_lanes`, which precedes all sums, calls `check` on inputs and workspace. Tiles are
                     // disjoint chunks of one target, and no sum reads another.
                     unsafe { sum.compute(self, &memory, which * sum.tile(), dst) };
                 });

@@ -24,7 +24,7 @@ pub(crate) trait Engine {
     /// Writes all outputs; inputs and outputs are rows of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
 
-    /// Takes note of work beside the runs, as a number of values computed, and returns whether the solver gives up.
+    /// Records work outside the runs, as a number of computed values, and returns whether the solver stops.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }
@@ -112,7 +112,7 @@ fn part(body: &Graph, output: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// ∂rates/∂states, column by column; where rates are residuals, columns of the states' derivatives follow.
+/// ∂rates/∂states, column by column. If rates are residuals, columns of the states' derivatives follow.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -308,7 +308,7 @@ pub(crate) enum Memo {
     Levels(Vec<u32>),
 }
 
-/// The stored results of a pass, and whether they are valid; invalid ones are memory for the next pass.
+/// The stored results of a pass, and whether they are valid. Invalid ones are memory for the next pass.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,
@@ -345,8 +345,8 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies: Writes `results` rows each to `out` and, with `keep`, stores the inputs of the backward pass
-/// in the memory of earlier steps.
+/// Solves for all copies. It writes `results` rows each to `out` and, with `keep`, stores the inputs of the backward
+/// pass in the memory of earlier steps.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,

@@ -30,7 +30,7 @@ fn chain() -> Graph {
         let product = graph.matmul(power, table, dims);
         let tenth = graph.constant(0.1);
         let product = graph.mul(product, tenth);
-        // Curved, so that second derivatives have a chain of their own that no compiler folds.
+        // Curved, so second derivatives have a separate chain that no compiler folds.
         power = graph.elem(ElemOp::Tanh, &[product]);
     }
     let sum = graph.sum(power);
@@ -70,7 +70,7 @@ fn evaluated(density: &GraphDensity) -> Results {
 fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
     let plain = density(&chain(), Simd::detect(), 1);
     let asked = Arc::new(AtomicUsize::new(0));
-    // Ends when it is asked for the `n`th time.
+    // Ends at the `n`th check.
     let ended_at = |n: usize| {
         let count = Arc::clone(&asked);
         count.store(0, Ordering::Relaxed);
@@ -106,7 +106,7 @@ fn a_long_step_is_done_apart_or_left_behind() {
     }));
     assert_eq!(done, whole);
     assert!(steps.load(Ordering::Relaxed) > 0);
-    // It goes on, and nobody waits for what it makes.
+    // The thread continues, and nobody waits for its result.
     let left = with(Ending::new(|| false).apart(|work| {
         drop(std::thread::spawn(work));
         false

@@ -5,7 +5,7 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
 use jensen_math::simd::Simd;
 
-/// A graph with z of length `dim` and the scalar that `build` makes of it.
+/// A graph with z of length `dim` and the scalar that `build` computes from it.
 fn density_graph(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(dim);
@@ -93,7 +93,7 @@ fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
                 Lanes::new(&vs, dim, lanes),
                 LanesMut::new(&mut product, dim, lanes),
             );
-            // Kept primal values give what recomputing gives.
+            // Kept primal values give the same result as recomputed ones.
             let mut kept = vec![0.0; dim * lanes];
             density.linearize(&mut ws, Lanes::new(&zs, dim, lanes));
             density.apply(
@@ -189,7 +189,7 @@ fn elementwise_operations_agree_with_their_table() {
     for &op in ElemOp::ALL {
         for (k, point) in op.test_points().into_iter().enumerate() {
             let arity = op.arity();
-            // All arguments vary; then each one as a splat constant, to reach every operand layout.
+            // All arguments vary; then each one as a splat constant, to cover every operand layout.
             for fixed in 0..(1_usize << arity) - 1 {
                 let name = format!("{} at {point:?}, constants {fixed:b}", op.name());
                 let graph = density_graph(arity, |graph, z| {
@@ -203,7 +203,7 @@ fn elementwise_operations_agree_with_their_table() {
                         })
                         .collect();
                     let y = graph.elem(op, &args);
-                    // A nonlinear reading of the result, so that second derivatives see the first.
+                    // A nonlinear function of the result, which makes second derivatives depend on the first.
                     let s = graph.square(y);
                     let s = graph.scale(0.25, s);
                     graph.add(y, s)
@@ -542,7 +542,8 @@ fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
     }
 }
 
-/// What depends on a table and scalars alone is computed a group and not a row; groups that no row reads keep out of derivatives.
+/// The graph computes functions of a table and scalars per group and not per row; groups without rows do not enter
+/// derivatives.
 #[test]
 fn effects_are_scaled_before_they_are_read() {
     let indices = [0, 2, 2, 0, 2, 0, 2];
@@ -551,7 +552,8 @@ fn effects_are_scaled_before_they_are_read() {
         let sd = g.exp(log_sd);
         let read = g.gather(effects, &indices);
         let scaled = g.mul(sd, read);
-        // Effect 1 is read nowhere, so its logarithm is not taken: it has none where it is negative.
+        // No row reads effect 1, so the graph does not compute its logarithm, which does not exist for a negative
+        // effect.
         let positive = g.elem(ElemOp::Log, &[read]);
         let sum = g.add(scaled, positive);
         let squares = g.square(sum);

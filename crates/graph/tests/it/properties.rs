@@ -114,7 +114,7 @@ fn check_executor(recipe: &Recipe) {
     }
 }
 
-/// So many lanes that several threads share them, however small the graph is.
+/// A number of lanes that several threads share, however small the graph is.
 fn check_threads(recipe: &Recipe) {
     let graph = build(recipe);
     let lanes = sequence(1 << 16);
@@ -175,8 +175,7 @@ fn check_lanes(recipe: &Recipe) {
     }
 }
 
-/// The slope of `f` at 0 by extrapolated differences; `None` where two step widths disagree, which
-/// is so at and near a kink.
+/// The slope of `f` at 0 by extrapolated differences; `None` if two step widths disagree, as at and near a kink.
 fn slope(f: impl Fn(f64) -> f64) -> Option<f64> {
     let central = |h: f64| (f(h) - f(-h)) / (2.0 * h);
     let extrapolated = |h: f64| (4.0 * central(h / 2.0) - central(h)) / 3.0;
@@ -319,7 +318,7 @@ fn a_maximum_of_equal_elements_has_the_slope_of_one() {
     assert_eq!(results, [vec![2.25], vec![3.0, 0.0], vec![2.0, 0.0]]);
 }
 
-/// A scatter of many sources, whole ones, and scatters among its sources, as adjoints make them.
+/// A scatter with many sources, including whole ones and scatters, as adjoints make them.
 #[test]
 fn adjoints_of_many_gathers_add_up() {
     let n = 11;
@@ -554,7 +553,7 @@ fn elements_of_a_sum_that_repeat_are_computed_once() {
             .collect()
     };
     let few = logistic(600, |i| f64::from(i as u32 % 12) * 0.3 - 1.0);
-    // What a sum no longer needs goes with the next pass.
+    // The next pass removes values that a sum no longer needs.
     let once = passes::compact(&passes::repeats(few.clone()));
     assert_eq!(lengths(&once), [12]);
     let z = [0.4, -1.3, 0.7];

@@ -159,8 +159,7 @@ fn batches() -> Vec<Vec<u32>> {
 fn a_rebound_batch_equals_a_graph_of_its_rows() {
     let data = Data::all();
     for simd in Simd::available() {
-        // The same density for every batch, with second derivatives planned before the first one is
-        // bound and after it.
+        // The same density for every batch, with second derivatives planned before and after the first one is bound.
         for planned_before in [false, true] {
             let mut records = density(&recorded(&data), simd, 1);
             let instructions = records.instructions();
@@ -300,7 +299,7 @@ fn record_operations_agree_with_the_slow_evaluator() {
     let data_sum = graph.sum(data_only);
     let picked = graph.gather_record(z, index);
     let product = graph.mul(picked, data_only);
-    // Negative, so that a row left over from a larger batch would win.
+    // Negative, so a row left over from a larger batch would win.
     let size = graph.exp(product);
     let below = graph.neg(size);
     let largest = graph.max(below);

@@ -1,4 +1,5 @@
-//! Likelihoods of many rows: linear predictors and sums by columns, which kernels take together, beside the slow evaluator.
+//! Likelihoods of many rows: linear predictors and sums by columns, which joint kernels compute, compared with the slow
+//! evaluator.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
@@ -27,7 +28,7 @@ fn product(g: &mut Graph, rows: usize, predictors: usize, by_rows: bool, slopes:
     g.matmul(table, slopes, dims)
 }
 
-/// What is added to the product of a predictor.
+/// The term added to the product of a predictor.
 #[derive(Clone, Copy, Debug)]
 enum Rest {
     Nothing,
@@ -99,8 +100,8 @@ fn close(a: f64, b: f64, size: f64) -> bool {
     (a - b).abs() <= 1e-11 * size
 }
 
-/// Values against the slow evaluator, gradients and products against those of the plainest instruction set, and both against
-/// differences of the slow evaluator.
+/// Values against the slow evaluator, gradients and products against those of the plainest instruction set, and both
+/// against differences of the slow evaluator.
 fn check(graph: &Graph, what: &str) {
     let dim = graph.inputs()[0].len;
     let lanes = 19;
@@ -144,7 +145,7 @@ fn check(graph: &Graph, what: &str) {
         for (a, b) in found.products.iter().zip(&plain.products) {
             assert!(close(*a, *b, size), "{what}, {simd}: product {a} {b}");
         }
-        // A lane alone has the bits that it has among others.
+        // A single lane has the bits that it has among others.
         for lane in [0, 7, 18] {
             let own = |rows: &[f64]| -> Vec<f64> {
                 rows.iter().skip(lane).step_by(lanes).copied().collect()
@@ -157,7 +158,7 @@ fn check(graph: &Graph, what: &str) {
     }
 }
 
-/// Few and many predictors, over the ways in which products are taken, with everything that may be added to them.
+/// Few and many predictors, over all ways of computing products, with every possible added term.
 #[test]
 fn likelihoods_of_rows_agree_with_the_slow_evaluator() {
     for (k, &predictors) in [2, 3, 8, 9, 17, 40].iter().enumerate() {
@@ -211,7 +212,7 @@ fn weights(rows: usize, few: bool) -> Vec<f64> {
         .collect()
 }
 
-/// Sums of log(1 + exp(x)), plain and weighted ones as asked, of a linear predictor less one of its parameters.
+/// Sums of log(1 + exp(x)), plain or weighted, of a linear predictor less one of its parameters.
 fn softplus(rows: usize, few: bool, plain: bool, weighted: usize) -> Graph {
     let mut g = Graph::new();
     let z = g.input(5);
@@ -241,7 +242,7 @@ fn softplus(rows: usize, few: bool, plain: bool, weighted: usize) -> Graph {
 
 #[test]
 fn weighted_sums_of_softplus_agree_with_the_slow_evaluator() {
-    // Logarithms of products are taken every 512 rows.
+    // The kernel takes logarithms of products every 512 rows.
     for rows in [7, 33, 203, 1100] {
         for few in [true, false] {
             for (plain, weighted) in [(true, 1), (false, 1), (true, 0), (true, 2)] {
@@ -252,7 +253,7 @@ fn weighted_sums_of_softplus_agree_with_the_slow_evaluator() {
     }
 }
 
-/// A row far out counts as it would alone, and nothing that is no number is lost.
+/// An extreme row contributes as it would alone, and NaN values are never lost.
 #[test]
 fn weighted_sums_of_softplus_keep_far_rows() {
     let graph = softplus(50, true, true, 1);
@@ -275,7 +276,7 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// Whether a graph computes vectors of as many elements as there are rows.
+/// Whether a graph computes vectors with one element per row.
 fn has_rows(graph: &Graph, rows: usize) -> bool {
     let graph = passes::compact(graph);
     let known = |id: NodeId| graph.constant_value(id).is_some();
@@ -283,7 +284,7 @@ fn has_rows(graph: &Graph, rows: usize) -> bool {
     ids.any(|id| graph.shape(id).len as usize == rows && !known(id))
 }
 
-/// Σ w (offset + a − X b + s · group): its value, and nothing is computed by rows.
+/// Σ w (offset + a − X b + s · group): its value, without computations per row.
 #[test]
 fn sums_of_linear_predictors_are_few_terms() {
     for (rows, by_rows) in [(40, false), (300, true)] {
@@ -331,7 +332,7 @@ fn sums_of_linear_predictors_are_few_terms() {
     }
 }
 
-/// Sums of residuals keep the digits that sums of far larger data would not have.
+/// Sums of residuals keep digits that sums of far larger data would lose.
 #[test]
 fn sums_of_residuals_keep_their_digits() {
     let (rows, far) = (64, 1e9);
@@ -360,7 +361,7 @@ fn sums_of_residuals_keep_their_digits() {
     );
 }
 
-/// A scalar that is added to a vector with another scalar: all signs and orders.
+/// A scalar that is added to a vector together with another scalar: all signs and orders.
 #[test]
 fn scalars_about_a_vector_come_together() {
     let v = numbers(6, 9);
@@ -391,7 +392,7 @@ fn scalars_about_a_vector_come_together() {
     }
 }
 
-/// Signs of outcomes go into the columns of a predictor that nothing else reads, and not of one that is read.
+/// The graph moves signs of outcomes into the columns of a predictor that no other expression reads.
 #[test]
 fn factors_of_data_are_within_the_columns() {
     for by_rows in [false, true] {
@@ -427,7 +428,7 @@ fn factors_of_data_are_within_the_columns() {
             let each = g.elem(ElemOp::Log1pExp, &[signed]);
             let mut total = g.sum(each);
             if matches!(rest, Rest::CrossedGroups) {
-                // Something else reads the predictor.
+                // Another expression reads the predictor.
                 let means = g.exp(eta);
                 let means = g.sum(means);
                 total = g.add(total, means);

@@ -1,4 +1,4 @@
-//! The single-precision executor against the slow evaluator, and its promises.
+//! The single-precision executor against the slow evaluator, and its guarantees.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape, SingleProgram, evaluate};
 use jensen_math::simd::Simd;
@@ -55,7 +55,7 @@ fn network(hidden: usize, out: usize) -> Graph {
     let gradients = g.gradient(loss, &wrt);
     let mut outputs = vec![loss, h];
     outputs.extend(gradients);
-    // What follows from a sum over lanes.
+    // Consequences of a sum over lanes.
     let norm = g.square(outputs[3]);
     let norm = g.sum(norm);
     outputs.push(norm);

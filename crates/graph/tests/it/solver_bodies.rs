@@ -1,4 +1,4 @@
-//! Solvers: values against closed forms, gradients and Hessian-vector products against differences, each lane alone, and
+//! Solvers: values against closed forms, gradients and Hessian-vector products against differences, single lanes, and
 //! every pass of the executor against the slow evaluator.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -46,7 +46,7 @@ fn ode(method: Method, (states, parameters, times): (usize, usize, usize), toler
     }
 }
 
-/// Predators and prey, with a seasonal forcing so that time matters.
+/// Predators and prey, with a seasonal forcing, which makes the solution depend on time.
 fn predators(method: Method, times: usize, tolerance: f64) -> Solver {
     equation(ode(method, (2, 4, times), tolerance), |g, t, y, p| {
         let [u, v] = [0, 1].map(|i| g.element(y, i));
@@ -84,7 +84,7 @@ fn robertson(times: usize, tolerance: f64) -> Solver {
     )
 }
 
-/// A log density whose z of length `dim` becomes the solver's x by `arguments`; its value is a smooth function of the
+/// A log density in which `arguments` maps z of length `dim` to the solver's x; its value is a smooth function of the
 /// results with `scale`.
 fn density(
     solver: Solver,
@@ -362,8 +362,8 @@ fn stiff_reaction_that_conserves_mass() {
     check("Robertson with mass", &graph, &z, 1e-5);
 }
 
-/// What an implicit solve is off by stays near its tolerance, in every state: the tolerance counts the states, though the
-/// error estimate is of lower order than they are.
+/// The error of an implicit solution stays near its tolerance in every state: the tolerance includes the states,
+/// although the error estimate is of lower order than they are.
 #[test]
 fn stiff_errors_stay_near_their_tolerances() {
     let x = [1.0, 0.0, 0.0, 0.04, 3e7, 1e4, 0.0, 0.1, 1.0, 40.0, 4e3];
@@ -447,7 +447,7 @@ fn integral(lower: bool, upper: bool) -> Solver {
         let n: Vec<NodeId> = (0..NODE).map(|i| g.element(node, i)).collect();
         let [a, b, t0, t1] = [0, 1, 2, 3].map(|i| g.element(p, i));
         let terms = [(n[0], a), (n[1], b)].map(|(c, end)| g.mul(c, end));
-        // An infinite limit has no part in the abscissa.
+        // An infinite limit does not enter the abscissa.
         let mut x = n[2];
         for (finite, term) in [lower, upper].into_iter().zip(terms) {
             x = if finite { g.add(x, term) } else { x };
@@ -508,7 +508,7 @@ fn integrals_and_their_derivatives() {
     }
 }
 
-/// The bits of a lane are those that it has alone, whatever stands beside it: also lanes that are slow, fail, or end at once.
+/// A lane has the same bits alone and with any neighbours, also with lanes that are slow, fail, or end at once.
 #[test]
 fn lanes_stand_alone() {
     let solvers = [
@@ -633,7 +633,8 @@ fn malformed_solvers_are_refused() {
     }
 }
 
-/// Derivatives by all else are the same where times are said to be data; by those they are 0.
+/// If times are data, derivatives with respect to all other arguments stay the same, and derivatives with respect to
+/// times are 0.
 #[test]
 fn times_that_are_data_have_no_derivatives() {
     for method in METHODS {

@@ -35,7 +35,7 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-/// Values, gradients and products at the draws, each a row of coordinates, in blocks of so many lanes.
+/// Values, gradients and products at the draws, each a row of coordinates, in blocks of this number of lanes.
 fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<f64>; 3] {
     let dim = density.dim();
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
@@ -80,7 +80,7 @@ fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<
     found
 }
 
-/// Whether an argument counts: programs have whole numbers there that are data, and of a size that they are refused beyond.
+/// Whether an argument is tested: programs have only data as whole numbers, and refuse sizes beyond a limit.
 fn counts(op: ElemOp, which: usize) -> bool {
     let name = op.name();
     which == 0 && name.starts_with("bessel_") || which == 2 && name == "wiener_ratio"
@@ -89,7 +89,7 @@ fn counts(op: ElemOp, which: usize) -> bool {
 /// All draws of special numbers.
 fn draws(op: ElemOp) -> Vec<Vec<f64>> {
     let arity = op.arity();
-    // Of three arguments every combination would take minutes: one number of each kind.
+    // All combinations of three arguments would take minutes, so the test has one number of each kind.
     let few = [f64::NAN, f64::INFINITY, f64::MAX, 5e-324, -0.0, 0.5];
     let special = if arity < 3 { &SPECIAL[..] } else { &few };
     let count = special.len().pow(arity as u32);
@@ -118,7 +118,7 @@ fn elementwise_operations_survive_special_values() {
         for simd in Simd::available() {
             let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
             let found = everything(&density, &draws, draws.len());
-            // Lanes of another number, at other positions of their vectors.
+            // Another number of lanes, at other positions of their vectors.
             let other = everything(&density, &draws, 7);
             for (k, (found, other)) in found.iter().zip(&other).enumerate() {
                 let parts = found.len() / draws.len();
@@ -251,12 +251,12 @@ fn structural_operations_survive_special_values() {
                     falls.push(format!("{name} {at} on {simd}: lanes are not their own"));
                 }
                 for ((draw, &fast), &slow) in draws.iter().zip(&found[0]).zip(&slow) {
-                    // Of a singular matrix rounding decides what is left.
+                    // For a singular matrix, rounding determines the rest.
                     let factored = name.contains("solve") || name == "cholesky";
                     if factored && draw.iter().all(|x| same(*x, draw[0])) {
                         continue;
                     }
-                    // What overflows on one way may do so later on another.
+                    // An expression that overflows in one evaluator may overflow later in another.
                     let both_lost = !fast.is_finite() && !slow.is_finite();
                     let near = (fast - slow).abs() <= 1e-9 * slow.abs() + 1e-300;
                     if !(both_lost || near) {

@@ -76,7 +76,8 @@ pub fn simulate(
     let generator = Generator::compile(&simulator.text, &simulator.name, &base, &build)?;
     if generator.model().bound().unconstrained_dim() > 0 {
         return Err(Error::Input(format!(
-            "`{}` has parameters: a simulator draws them in its generated quantities, with `_rng` functions",
+            "`{}` has parameters, but a simulator must draw them in its generated quantities, with `_rng` \
+             functions",
             simulator.name
         )));
     }
@@ -97,7 +98,7 @@ pub fn simulate(
         .any(|variable| wanted.contains(&variable.name))
     {
         return Err(Error::Input(format!(
-            "`{}` generates no data for `{}`: give a generated quantity the name of a data variable ({})",
+            "`{}` generates no data for `{}`: name a generated quantity like a data variable ({})",
             simulator.name,
             fits.model,
             wanted.join(", ")
@@ -147,7 +148,7 @@ pub fn simulate(
     Ok(tasks)
 }
 
-/// The data with a variable, instead of one of the same name.
+/// The data plus a variable, which replaces one of the same name.
 fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     let mut out = DataSet::new();
     for (other, value) in data.iter().filter(|(other, _)| *other != name) {
@@ -222,7 +223,7 @@ impl Calibrated {
         if ranked.len() < FEWEST {
             let why = rows.iter().find(|row| row.ranks.is_empty());
             return Err(Error::Input(format!(
-                "{} of {} simulations have ranks, and {FEWEST} are needed: {}",
+                "only {} of {} simulations have ranks, but {FEWEST} are necessary: {}",
                 ranked.len(),
                 rows.len(),
                 match why {

@@ -12,7 +12,8 @@ pub const DRAWS: usize = 99;
 /// Probability that the test rejects any scalar of a calibration although all ranks are uniform.
 pub const ERROR_RATE: f64 = 0.05;
 
-/// Bins of the χ² test, the most that have five ranks each; all divide the number of ranks.
+/// Possible numbers of bins of the χ² test, which all divide the number of ranks. The test uses the largest that leaves five
+/// ranks per bin.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
 /// Sets of uniform ranks for the envelope test: at least 4000, and at least 40 per scalar.
@@ -33,7 +34,7 @@ pub struct Uniformity {
     pub ecdf_p: f64,
 }
 
-/// The rank of each simulated scalar that a sample reports, among equally spaced draws; `None` if there are too few
+/// The rank of each simulated scalar that a sample reports, among equally spaced draws. `None` if there are too few
 /// draws.
 pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
     let table = &sample.table;
@@ -188,13 +189,13 @@ pub fn shape(ranks: &[u32]) -> &'static str {
     let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
     match (shift, width) {
         (shift, width) if shift.abs() >= width.abs() && shift > 0.0 => {
-            "ranks are too high: the posterior lies below the simulated values"
+            "ranks are too high: the posterior is below the simulated values"
         }
         (shift, width) if shift.abs() >= width.abs() => {
-            "ranks are too low: the posterior lies above the simulated values"
+            "ranks are too low: the posterior is above the simulated values"
         }
-        (_, width) if width > 0.0 => "ranks pile up at both ends: the posterior is too narrow",
-        _ => "ranks pile up in the middle: the posterior is too wide",
+        (_, width) if width > 0.0 => "ranks accumulate at both ends: the posterior is too narrow",
+        _ => "ranks accumulate in the middle: the posterior is too wide",
     }
 }
 
@@ -218,7 +219,7 @@ mod tests {
             envelope += u32::from(found.ecdf_p < 0.05);
             chi_square += u32::from(found.chi_square_p < 0.05);
         }
-        // One in twenty, with a standard error of .005; the reference sets have one of .003.
+        // One in twenty, with a standard error of .005. The reference sets have an error of .003.
         for share in [envelope, chi_square].map(|n| f64::from(n) / repeats as f64) {
             assert!((share - 0.05).abs() < 0.018, "{share}");
         }

@@ -6,13 +6,13 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 use super::ranks::Null;
 use super::{Calibrated, DRAWS, Judged};
 
-/// Scalars that are shown, the least uniform first.
+/// Number of scalars in the report, starting with the least uniform.
 const SHOWN: usize = 24;
 
 /// The report of the calibration of a program by a simulator.
 pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) -> Report {
     let (tone, headline) = match calibrated.calibrated {
-        true => (Tone::Good, "No test speaks against the calibration"),
+        true => (Tone::Good, "No test rejects the calibration"),
         false => (Tone::Poor, "Not calibrated"),
     };
     let ranked = calibrated.simulations - calibrated.without_ranks;
@@ -77,7 +77,7 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
     }
 }
 
-/// The distribution function of ranks less that of uniform ones, in its envelope.
+/// The distribution function of ranks minus that of uniform ranks, in its envelope.
 fn difference(ranks: &[u32], envelope: &[(f64, f64)]) -> Chart {
     let quantile = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
     let share = |k: usize| {

@@ -31,7 +31,7 @@ impl Ledger {
     /// Opens the folder, and creates it if necessary. Keeps the rows of earlier runs.
     ///
     /// # Errors
-    /// The folder holds other files or rows of other fits, or cannot be written.
+    /// The folder has other files or rows of other fits, or cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
@@ -46,20 +46,21 @@ impl Ledger {
             }
             Some(_) => {
                 return Err(Error::Setting(format!(
-                    "`{}` holds fits of another program, other settings or another version: name another folder",
+                    "`{}` has fits of another program, other settings or another version: name another folder",
                     folder.display()
                 )));
             }
             None => {
                 let there = jensen_data::list_folder(folder).map_err(Error::output)?;
-                // Rows without a digest, and temporary files, are those of a first start that was killed before it had any.
+                // Rows without a digest, and temporary files, come from a first start that was killed before it had a
+                // digest.
                 let hidden = |file: &Path| {
                     let name = file.file_name().unwrap_or_default();
                     name.to_string_lossy().starts_with('.')
                 };
                 if there.iter().any(|file| *file != path && !hidden(file)) {
                     return Err(Error::Output(format!(
-                        "`{}` holds other files: name a new folder, or the folder of the same fits",
+                        "`{}` has other files: name a new folder, or the folder of the same fits",
                         folder.display()
                     )));
                 }
@@ -78,7 +79,7 @@ impl Ledger {
         })
     }
 
-    /// The numbers of the tasks that have no row yet.
+    /// The indices of the tasks without a row.
     pub fn pending(&self, tasks: &[Task]) -> Vec<usize> {
         let missing = |at: &usize| self.row(&tasks[*at]).is_none();
         (0..tasks.len()).filter(missing).collect()

@@ -51,7 +51,7 @@ pub struct Fits {
 pub struct Given {
     /// Its name in the table.
     pub name: String,
-    /// The text of the data, unless the task names a file: Stan JSON.
+    /// The text of the data as Stan JSON, unless the task names a file.
     pub text: Option<String>,
 }
 
@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
-/// There are no tasks, or two are equal.
+/// There are no tasks, or two tasks are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -144,7 +144,7 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// Reads seeds: Reads `7`, `1..20` with both ends, or a comma-separated list of these.
+/// Parses seeds: `7`, `1..20` with both ends, or a comma-separated list of these.
 ///
 /// # Errors
 /// [`Error::Setting`] with an example.
@@ -189,7 +189,7 @@ impl Fits {
         })
     }
 
-    /// A digest of everything that rows depend on besides data and seed, including this version of Jensen.
+    /// A digest of everything that affects rows besides data and seed, including this version of Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,

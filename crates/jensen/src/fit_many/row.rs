@@ -1,4 +1,4 @@
-//! A fit as a row.
+//! A row of the table: the result of one fit.
 
 use std::collections::HashMap;
 

@@ -20,14 +20,14 @@ pub(super) const REQUEST: &str = "run.json";
 /// Version of the layout of [`REQUEST`].
 const LAYOUT: u64 = 1;
 
-/// Refuses to resume a run in another folder.
+/// Rejects a resumed run in another folder.
 ///
 /// # Errors
 /// `out` is not the folder of the run.
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
-            "a resumed run continues in its own folder: leave out --out".to_owned(),
+            "a resumed run continues in its own folder: remove --out".to_owned(),
         )),
         _ => Ok(()),
     }
@@ -45,7 +45,7 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
         .iter()
         .try_for_each(|name| remove_file(&folder.path().join(name)));
     if let Err(error) = removed {
-        // The error that led here is the one worth reporting.
+        // The error that led here is the one to report.
         drop(folder.bring_back());
         return Err(Error::output(error));
     }
@@ -55,12 +55,12 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
 /// Opens the folder of an earlier run of `command` after checking the digests of its files.
 ///
 /// # Errors
-/// It is not a folder of that command, or one of its files was changed.
+/// The folder does not belong to that command, or one of its files has changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
         return Err(Error::Input(format!(
-            "the folder `{}` holds results of `jensen {}`, not of `jensen {command}`",
+            "the folder `{}` has results of `jensen {}`, not of `jensen {command}`",
             path.display(),
             folder.command()
         )));
@@ -88,14 +88,14 @@ pub fn has_request(folder: &RunDir) -> bool {
 /// Reads the request. Unknown names are errors if the type denies unknown fields, as the requests of this crate do.
 ///
 /// # Errors
-/// The file is missing, damaged or of another layout.
+/// The file is missing, damaged or has another layout.
 pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     let path = folder.path().join(REQUEST);
     let damaged = |error| Error::Input(format!("`{}` is damaged: {error}", path.display()));
     let mut stored: Value = serde_json::from_slice(&read_bytes(&path)?).map_err(damaged)?;
     if stored["layout"] != LAYOUT {
         return Err(Error::Input(format!(
-            "the folder `{}` was written by jensen {}, this is {}: use that version",
+            "the folder `{}` comes from jensen {}, but this is {}: use that version",
             folder.path().display(),
             stored["version"].as_str().unwrap_or("of another version"),
             env!("CARGO_PKG_VERSION")
@@ -161,7 +161,8 @@ pub(super) fn position<S: Job>(
     if !changes.is_empty() {
         if !force {
             return Err(Error::Setting(format!(
-                "the stored run differs: {}; give the same model, data and flags, or add --force, which gives up reproducibility",
+                "the stored run differs: {}; use the same model, data and flags, or add --force, which gives \
+                 up reproducibility",
                 changes.join("; ")
             )));
         }
@@ -171,7 +172,7 @@ pub(super) fn position<S: Job>(
         ));
     }
     job.can_go_on_from(&checkpoint.identity)?;
-    // The loop compares again: what was accepted here is accepted.
+    // The loop compares again, and accepts differences that were accepted here.
     checkpoint.version = env!("CARGO_PKG_VERSION").to_owned();
     checkpoint.identity = present;
     let mut records: Vec<Record> = read_trace(&folder.artefact(Artefact::Trace))?;
@@ -202,7 +203,7 @@ fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
         } else if difference.field != "seed"
             || !changes.iter().any(|text| text.starts_with("seed:"))
         {
-            // Most settings have the seed among them.
+            // Most settings include the seed.
             changes.push(difference.to_string());
         }
     }

@@ -1,10 +1,10 @@
-//! The only module where `trusted` is decided.
+//! The only module that decides `trusted`.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// A temperature above this is not that of the model itself.
+/// The largest temperature that counts as that of the model itself.
 ///
 /// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge near 1 or far from
 /// it. A hundredth is too small to change an assignment, and large compared with the remainder of a temperature that
@@ -58,7 +58,7 @@ impl Baseline {
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
-                "the plain model, {}, is better: {:.4} against {:.4} {}",
+                "the plain model, {}, predicts better than the fit: {:.4} against {:.4} {}",
                 self.model, self.score, self.fit, self.unit
             );
             Reason::new(text, self.advice.clone())
@@ -88,7 +88,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of a run with this end and nothing else.
+    /// The evidence of a run that has only this status.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -183,7 +183,7 @@ impl Judgement {
         let mut warnings = verdict.warnings();
         warnings.extend(evidence.notes.iter().cloned());
         let ended = match finished {
-            Some(made) => format!("{made}, in {iterations} iterations"),
+            Some(made) => format!("{made}, after {iterations} iterations"),
             None => ending.to_string(),
         };
         Self {

@@ -3,8 +3,8 @@
 //!
 //! A [`Job`] describes itself (request, identity, memory, budget), runs, and reports its result. [`carry_out`] does the
 //! rest for all jobs: it checks the memory, takes or opens the folder, finds the position of a stored run, keeps trace
-//! and checkpoints, judges, and writes every file, `fit.json` last. The command, and every other caller, gets the same
-//! verdict and the same files from it.
+//! and checkpoints, judges, and writes every file, with `fit.json` last. The command and every other caller get the
+//! same verdict and the same files from it.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -43,7 +43,7 @@ pub const MEMORY_LIMIT: u64 = 8 << 30;
 
 /// A fit that a caller can run.
 pub trait Job {
-    /// The settings, as `run.json` keeps them.
+    /// The settings in the form of `run.json`.
     type Request: Serialize;
     /// The part of the results that comes from the records of a run.
     type Course: Course;
@@ -55,7 +55,7 @@ pub trait Job {
     /// The command in the marker of its result folder.
     fn command(&self) -> &'static str;
 
-    /// The files that it writes besides the common ones. A new run in an old folder removes them.
+    /// The files that it writes in addition to the common ones. A new run in an old folder removes them.
     fn own_files(&self) -> &'static [&'static str] {
         &[]
     }
@@ -101,7 +101,7 @@ pub trait Job {
     /// There is no result. An untrusted result is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
-    /// Refuses the result if another process changed the input files during the run.
+    /// Rejects the result if another process changed the input files during the run.
     ///
     /// # Errors
     /// A file has changed.
@@ -120,7 +120,7 @@ pub trait Job {
     /// The result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result besides `fit.json`, the most important first; called only if there is a folder. It may
+    /// The files of the result except `fit.json`, the most important first. Called only if there is a folder. It may
     /// add the time that they took to the summary.
     fn files<'a>(
         &'a self,
@@ -193,23 +193,23 @@ impl Need {
 
 /// The destination of results.
 pub enum ResultFolder {
-    /// No results are kept.
+    /// The run keeps no results.
     None,
     /// In a new folder.
     New(PathBuf),
     /// A new run in a folder that the caller has taken and locked.
     Taken(RunDir, Claim),
-    /// The continuation of a stored run in its folder; with `force` even if settings differ.
+    /// The continuation of a stored run in its folder, with `force` even if settings differ.
     Resumed {
         /// The folder.
         folder: RunDir,
-        /// Goes on although something differs.
+        /// Continues in spite of differences.
         force: bool,
     },
 }
 
 impl ResultFolder {
-    /// A new run in the given folder, or in none.
+    /// A new run in the given folder, or without a folder.
     pub fn new(out: Option<&Path>) -> Self {
         out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
@@ -219,13 +219,13 @@ impl ResultFolder {
 pub struct Around<'a> {
     /// The destination of results.
     pub results: ResultFolder,
-    /// Seconds between checkpoints; the default is [`CHECKPOINT_EVERY`].
+    /// Seconds between checkpoints. The default is [`CHECKPOINT_EVERY`].
     pub checkpoint_every: Option<f64>,
     /// Limit on the memory in bytes.
     pub memory_limit: u64,
     /// Tells time.
     pub clock: &'a dyn Clock,
-    /// Set by another thread to stop the run.
+    /// Another thread sets this to stop the run.
     pub cancel: Option<&'a AtomicBool>,
     /// Whether a stopped fit job writes results from its state. Otherwise it leaves only its checkpoint.
     pub partial: bool,
@@ -300,11 +300,11 @@ fn write_results(
     summary: &str,
     mut digests: Digests,
 ) -> Result<(), Error> {
-    // That of the run's earlier part is not of these files.
+    // The time of the run's earlier part does not belong to these files.
     folder.remove(Kept::Fit).map_err(Error::output)?;
     let mut names = vec![Kept::Trace.file_name().to_owned()];
     names.extend(files.iter().map(|file| file.name.clone()));
-    // All are tried: a full disk or a table that a format cannot hold costs no other file.
+    // Tries every file, because a full disk or a table that a format cannot store should not prevent the others.
     let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
     written.into_iter().collect::<Result<(), Error>>()?;
     for name in &names {
@@ -350,7 +350,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     if let Some(folder) = &folder {
         match &done {
             Ok(_) => folder.forget_earlier().map_err(Error::output)?,
-            // The error that led here is the one worth reporting.
+            // The error that led here is the one to report.
             Err(_) if resumed.is_none() => drop(folder.bring_back()),
             Err(_) => {}
         }
@@ -358,7 +358,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// As [`carry_out`], in a locked folder: that of a stored run, continued by force or not, or of a new one.
+/// As [`carry_out`], in a locked folder: the folder of a stored run, continued with or without force, or a new one.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,
@@ -372,9 +372,9 @@ fn carry_out_in<S: Job>(
     let mut digests = Digests::default();
     if let Some(folder) = folder {
         folder.sweep().map_err(Error::output)?;
-        // While files change there are no digests that a killed run could leave to them.
+        // While files change, there are no digests, so a killed run cannot leave outdated ones.
         folder.remove(Kept::Digests).map_err(Error::output)?;
-        // A stored run has its inputs, unless it is forced to go on with others.
+        // A stored run has its inputs, unless it is forced to continue with others.
         let keeps = resumed == Some(false);
         for input in job.inputs() {
             let name = input.name.clone();

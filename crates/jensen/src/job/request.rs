@@ -1,7 +1,7 @@
-//! The settings of a request, in the form that is given, stored and listed.
+//! The settings of a request, in the form in which they are given, stored and listed.
 //!
-//! A request is a plain structure of optional settings. Absent settings and unset switches have defaults. A resumed
-//! run uses the given settings over the stored ones.
+//! A request is a plain structure of optional settings. Absent settings and unset switches have defaults. In a resumed
+//! run, given settings replace the stored ones.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,8 +37,8 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// Name and value of each setting that the user gave, for reports. Settings of a group begin with its name, such as
-/// `trust-eta`.
+/// Name and value of each setting that the user gave, for reports. The names of settings in a group start with the
+/// group's name, such as `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     list(

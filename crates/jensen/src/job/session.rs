@@ -69,7 +69,7 @@ impl Session<'_> {
             store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
             checkpoint_seconds: self.checkpoint_every,
             resume,
-            // Differences were accepted when the position was found.
+            // The search for the position accepted these differences.
             force_resume: false,
         })?;
         trace.flush().map_err(Error::output)?;
@@ -135,7 +135,7 @@ impl Store for Checkpoints<'_> {
     }
 }
 
-/// Watches a run: the trace, the collected records, and another observer.
+/// Observes a run: the trace, the collected records, and another observer.
 struct Watch<'a> {
     trace: &'a Trace,
     course: &'a mut dyn Course,

@@ -9,7 +9,7 @@ use crate::Error;
 /// The instruction set of this name, or the machine's best.
 ///
 /// # Errors
-/// There is no such instruction set, or the machine lacks it.
+/// The instruction set does not exist, or the machine lacks it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
@@ -53,7 +53,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a number of at least 0.
+/// Parses a number of at least 0.
 pub fn not_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
@@ -61,7 +61,7 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads the size of pictures, such as `48x42`.
+/// Parses the size of pictures, such as `48x42`.
 pub fn size(text: &str) -> Result<(usize, usize), String> {
     let parts = text.split_once('x');
     match parts.map(|(w, h)| (w.parse(), h.parse())) {
@@ -70,7 +70,7 @@ pub fn size(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// Reads `8GiB`, `512M`, `1000000`: powers of 1024 with `i`, of 1000 with `B` alone, of 1024 for a bare letter.
+/// Parses `8GiB`, `512M`, `1000000`: powers of 1024 with `i`, of 1000 with `B` alone, of 1024 for a bare letter.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let fail = || format!("`{text}` is not an amount of memory such as 8GiB or 512MiB");
     let text_trimmed = text.trim();

@@ -88,7 +88,7 @@ impl AnalysisData {
     /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
-    /// The table cannot be read or is empty, or a column holds words.
+    /// The table cannot be read or is empty, or a column has words.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
@@ -96,7 +96,7 @@ impl AnalysisData {
     /// A table of numbers with missing cells.
     ///
     /// # Errors
-    /// The table is empty, or a column holds words.
+    /// The table is empty, or a column has words.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -148,9 +148,9 @@ pub struct AnalysisSummary {
     /// Noise variance of each column, for normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, a row per column of the table. Jensen rotates the factors to the principal
-    /// axes of the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not
-    /// depend on units.
+    /// Loadings in the units of the data, with one row per column of the table. Jensen rotates the factors to the
+    /// principal axes of the loadings of the fitted columns, the largest first. With standardised columns, the rotation
+    /// does not depend on units.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,
@@ -224,7 +224,7 @@ fn units(
     if likelihood.name() != "gaussian" {
         if asked.standardise.is_some() {
             return Err(Error::setting(
-                "--standardise is for normal cells: leave it out with this likelihood",
+                "--standardise is for normal cells: remove it with this likelihood",
             ));
         }
         return Ok(Units::as_they_are(table.cols));
@@ -268,8 +268,8 @@ fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     columns.sum()
 }
 
-/// Loadings and scores turned so that the loadings' columns are orthogonal, the longest first, with their largest element
-/// positive. The prior of the scores and the density of the table do not change.
+/// Loadings and scores after a rotation that makes the loadings' columns orthogonal, the longest first, with their
+/// largest element positive. The prior of the scores and the density of the table do not change.
 fn turned(fit: &mut FactorFit) {
     let (d, k) = (fit.loadings.rows, fit.loadings.cols);
     // Jacobi rotations of pairs of columns, which diagonalise WᵀW.
@@ -343,7 +343,7 @@ impl AnalysisJob<'_> {
         Some(fit.likelihood.values()[0] * table.cols as f64 / all)
     }
 
-    /// Loadings in the units of the data, a row per column.
+    /// Loadings in the units of the data, with one row per column.
     fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
         let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
         let factors: Vec<Vec<f64>> = factors.collect();
@@ -391,7 +391,7 @@ impl Job for AnalysisJob<'_> {
         let k = self.model.factors as u64;
         Need {
             what: format!("a factor analysis of {n} rows and {d} columns"),
-            // Cells as numbers, as entries of columns, sites and duals; a covariance of scores a row.
+            // Cells as numbers, as entries of columns, as sites and as duals, and a covariance of scores per row.
             bytes: 8 * (n * d * 16 + n * k * (k + 6)) + (64 << 20),
             advice: "use fewer factors, or fit a part of the rows".to_owned(),
         }
@@ -448,7 +448,7 @@ impl Job for AnalysisJob<'_> {
                 model: "independent columns".to_owned(),
                 score,
                 fit: made.output.bound,
-                // What the loadings' prior costs is less than that of one nat.
+                // The loadings' prior costs less than one nat.
                 least: score - 1.0,
                 unit: "nats of the bound".to_owned(),
                 advice: "Allow more iterations (--max-iters), or use fewer factors (--factors)."
@@ -582,7 +582,7 @@ fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
     fit.likelihood.mean(fit.intercepts[column] + eta)
 }
 
-/// Columns of the page's table; all are in loadings.csv.
+/// Columns in the page's table. loadings.csv has all.
 const SHOWN: usize = 200;
 
 /// Rows of the page's picture.

@@ -22,7 +22,7 @@ const CELL: usize = 20 + 2 * size_of::<f64>();
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
     /// Linear predictors, ordered by draw, then row, then predictor. They include offsets, and the effects of rows and
-    /// groups that the fit has not seen.
+    /// groups that are not in the fit.
     pub predictors: Vec<f64>,
     /// The likelihood of each draw.
     pub likelihoods: Vec<Likelihood>,
@@ -34,7 +34,7 @@ pub struct Drawn {
 /// its number.
 ///
 /// # Errors
-/// The errors of [`draw`], and draws that would take more memory than 8 GiB.
+/// The errors of [`draw`], and draws that would need more memory than 8 GiB.
 pub fn draws_at(
     model: &TableModel,
     stored: &Stored,

@@ -90,7 +90,7 @@ impl PriorFiles {
         Ok(bytes)
     }
 
-    /// Copies for a folder, and their names by the names in the prior.
+    /// Copies for a folder, and their names, by the names in the prior.
     pub(super) fn copies(&self) -> (Vec<File<'static>>, BTreeMap<String, String>) {
         let (mut copies, mut names) = (Vec::new(), BTreeMap::new());
         for (i, (name, bytes)) in self.read.borrow().iter().enumerate() {
@@ -131,7 +131,7 @@ pub struct LatentFolder {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is not such a folder, or one of its files is missing or damaged.
+/// The folder does not belong to such a fit, or one of its files is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;

@@ -63,7 +63,7 @@ pub fn fit_latent<T>(
 }
 
 /// Fits a latent Gaussian model to a table in memory. A table in memory has no file to copy, so this stores nothing,
-/// whatever `around` requests, and passes the results only to `then`.
+/// whatever `around` requests, and only passes the results to `then`.
 ///
 /// # Errors
 /// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
@@ -171,11 +171,12 @@ impl Job for LatentJob<'_> {
         let (what, advice) = match process {
             true => (
                 format!("a Gaussian process on {} rows", self.model.rows().len()),
-                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)",
+                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or raise the limit (--memory-limit)",
             ),
             false => (
                 format!("a fit of {} rows under this prior", self.model.rows().len()),
-                "take fewer nodes (`step=` of a walk, a coarser grid), fewer covariates beside a field, or allow more (--memory-limit)",
+                "use fewer nodes (`step=` of a walk, a coarser grid), use fewer covariates with a field, or \
+                 raise the limit (--memory-limit)",
             ),
         };
         Need {
@@ -240,7 +241,7 @@ impl Job for LatentJob<'_> {
     ) -> Vec<File<'a>> {
         let (model, (learnt, known)) = (self.model, &made.output);
         let begun = clock.seconds();
-        // Predictions of all rows take longer than some fits: they are made where they are kept.
+        // Predictions of all rows take longer than some fits, so they are computed only if they are kept.
         let outcome = fitted(model, &known.predictors);
         let rows = predictions(model, &outcome, model.rows());
         let page = |summary: &LatentSummary| {
@@ -255,7 +256,7 @@ impl Job for LatentJob<'_> {
                 settings: request::listed(&self.run.flags),
             }))
         };
-        // Drawing is the longest of this part, so that it is timed by doing it.
+        // Drawing takes the longest in this part, so it is timed by a run of it.
         let drawn = page(summary);
         summary.seconds.results = clock.seconds() - begun;
         let stored = Stored::new(learnt);

@@ -10,7 +10,7 @@ use super::TableModel;
 use super::plain::{Comparison, compare};
 use crate::Error;
 
-/// How hyperparameters are treated.
+/// Options for the treatment of hyperparameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
     /// The settings of every fit.
@@ -30,7 +30,7 @@ pub struct Learning {
 pub struct Hyperposterior {
     /// Log of the integral of exp(bound) over the hyperparameters, for responses in the model's units.
     pub evidence: f64,
-    /// Difference from the integral by another rule.
+    /// Difference from the result of another integration rule.
     pub error: f64,
     /// The marginal of each free hyperparameter, in the model's units.
     pub marginals: Vec<Marginal>,
@@ -45,16 +45,16 @@ pub struct Learnt {
     pub likelihood: Likelihood,
     /// The fit.
     pub fit: Fit,
-    /// Fits at the points of the hyperparameters' posterior; a single one without integration.
+    /// Fits at the points of the hyperparameters' posterior, or a single one without integration.
     pub points: Vec<Point>,
     /// The posterior of the hyperparameters, if they were integrated over.
     pub hyper: Option<Hyperposterior>,
     /// The reason why a requested integration failed.
     pub kept: Option<Kept>,
-    /// Tightness of the bound; `None` if the fit maximised the expectation itself in closed form.
+    /// Tightness of the bound. `None` if the fit maximised the expectation itself in closed form.
     pub tightness: Option<Tightness>,
-    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. Empty if none
-    /// is learnt or the bound is exact.
+    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. Empty if no
+    /// hyperparameter is learnt or the bound is exact.
     pub misplaced: Vec<f64>,
     /// The comparison with a plain model.
     pub plain: Option<Comparison>,

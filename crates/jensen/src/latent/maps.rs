@@ -95,7 +95,7 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
 
 fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) -> Drawn {
     let (height, width) = (rows as f64, columns as f64);
-    // The panel has the shape of the grid, with room for axes and the scale of colours.
+    // The panel has the shape of the grid, plus space for axes and the colour scale.
     let scale = (420.0 / width).min(420.0 / height);
     let map = HeatMap::new(
         format!("{title}: {what}"),
@@ -126,7 +126,7 @@ fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Dra
         .series(Series::line("", x.into_iter().zip(mean.iter().copied())).band(band))
         .sized(560.0, 320.0)
         .without_legend();
-    let caption = "Posterior mean with a band of 95 %, on the scale of the linear predictor.";
+    let caption = "Posterior mean with a 95 % band, on the scale of the linear predictor.";
     (Figure::new("").panel(chart), caption.to_owned())
 }
 
@@ -162,11 +162,11 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
         0 => String::new(),
         n => format!(" {n} in the middle are not shown."),
     };
-    let caption = format!("Posterior means with intervals of 95 %.{ends}{left_out}");
+    let caption = format!("Posterior means with 95 % intervals.{ends}{left_out}");
     (Figure::new("").panel(chart), caption)
 }
 
-/// Regions have no shapes here: they are placed so that neighbours lie close together.
+/// The model has no shapes of regions, so the plot draws neighbours close together.
 fn regions(
     title: &str,
     piece: &Piece,
@@ -193,7 +193,7 @@ fn regions(
             ((share * CLASSES as f64) as usize).min(CLASSES - 1)
         };
         let mut chart = Chart::new(format!("{title}: {what}"))
-            .x(Axis::new("neighbours lie close together"))
+            .x(Axis::new("neighbours are close together"))
             .y(Axis::new(""))
             .sized(520.0, 520.0);
         for (a, b) in graph.edges() {
@@ -210,7 +210,7 @@ fn regions(
                 .map(|i| positions[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
-            // One colour for each side of the middle, or one for all; faint to full.
+            // One colour on each side of the middle, or one colour in total, from faint to full.
             let step = k as f64 / (CLASSES - 1) as f64;
             let (colour, opacity) = match signed {
                 true if 2 * k < CLASSES - 1 => (0, 1.0 - 1.6 * step),

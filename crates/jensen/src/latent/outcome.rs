@@ -57,7 +57,7 @@ impl PredictedRows {
         (n > 0.0).then(|| jensen_math::sum::pairwise_sum(&known) / n)
     }
 
-    /// Share of responses that are the most probable category, for binary and multinomial ones.
+    /// Share of responses that equal the most probable category, for binary and multinomial responses.
     pub fn accuracy(&self, likelihood: Likelihood) -> Option<f64> {
         let best = |mean: &[f64]| match likelihood.response() {
             Response::Binary => Some(f64::from(mean[0] > 0.5)),
@@ -111,7 +111,7 @@ impl PredictedRows {
     }
 }
 
-/// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a
+/// The predictive distribution of observations with mixtures as linear predictors. The linear predictors of a
 /// multinomial row are treated as independent. Quantiles of the observation come from a normal linear predictor with
 /// the mixture's mean and variance, at the parts' mean parameters.
 pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {

@@ -19,7 +19,7 @@ const FLAT: f64 = 1000.0;
 /// Largest number of values in a linear model's columns.
 const MOST: usize = 10_000_000;
 
-/// The probability with which a right fit may be refused, shared between the two plain models.
+/// The probability of rejecting a correct fit, shared between the two plain models.
 const CHANCE: f64 = 0.01;
 
 /// Comparison of a fit with a plain model.
@@ -45,16 +45,16 @@ impl Comparison {
     /// The difference must exceed two bounds on chance. Under the right model, the ratio of another model's density of
     /// all observations to its own has expectation 1, so it exceeds 1/p with probability at most p (Markov's
     /// inequality). The sums of the predictive densities of the observations estimate both. The sum of differences has
-    /// a standard error, but it alone is too small if both models predict alike (Sivula, Magnusson, Matamoros and
-    /// Vehtari 2020): of 200 tables drawn from second-order walks it rejected 6. A column without an effect gains half
-    /// a χ² with one degree of freedom in the fit, and the correction for overfitting is one nat (Akaike 1974), so it
-    /// costs at most one nat.
+    /// a standard error, but this error is too small if both models predict alike (Sivula, Magnusson, Matamoros and
+    /// Vehtari 2020): of 200 tables drawn from second-order walks it alone rejected 6. A column without an effect gains
+    /// half a χ² with one degree of freedom in the fit, and the correction for overfitting is one nat (Akaike 1974), so
+    /// it costs at most one nat.
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;
         let errors = jensen_math::special::inv_phi(1.0 - share);
         let nats = self.columns as f64 - share.ln();
-        // A score that is no number is no better than any.
+        // A score of NaN is not better than any other.
         !(behind <= errors * self.error || behind * self.observations as f64 <= nats)
     }
 }
@@ -76,8 +76,8 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None`
-/// if observations are categories, or no plain model can be fitted.
+/// Compares a fit with the better of an intercept alone and a linear model of its prior's columns. `None` if
+/// observations are categories, or no plain model can be fitted.
 ///
 /// # Errors
 /// A column cannot be read.
@@ -192,7 +192,7 @@ mod tests {
             comparison.is_worse()
         };
         assert!(worse(112.0, 13.0) && worse(8.0, 2.7));
-        // Two models that predict alike differ by little, and by little more in one row than in another.
+        // Two models with similar predictions have small differences, which vary little between rows.
         assert!(!worse(2.2, 9.5));
         assert!(!worse(112.0, 2.0) && !worse(-5.0, 3.0));
         assert!(worse(f64::NAN, 1.0));

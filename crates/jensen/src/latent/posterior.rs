@@ -9,7 +9,7 @@ use crate::Error;
 /// A fit at one point of the hyperparameters, with its share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its share. The shares add up to 1.
+    /// Its share. The shares sum to 1.
     pub weight: f64,
     /// The likelihood with its parameters there.
     pub likelihood: Likelihood,
@@ -47,7 +47,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Of a fit.
+    /// The selection of a fit.
     ///
     /// # Errors
     /// Errors of [`jensen_latent::read`].
@@ -61,7 +61,7 @@ impl Known {
                 likelihood: model.outside(point.likelihood),
                 moments,
             };
-            // Under a Gaussian process the latent variables are those of distinct rows, which predictors show.
+            // Under a Gaussian process the latent variables belong to distinct rows, so predictors show them.
             latents.push(part(match readout.scale.is_empty() {
                 true => Vec::new(),
                 false => read(&at, &point.fit, &readout)?,
@@ -78,8 +78,8 @@ impl Known {
     }
 }
 
-/// The linear predictors of rows of another table, with offsets and the effects of rows and groups that the fit has not
-/// seen, and the observations of the rows.
+/// The linear predictors of rows of another table, with offsets and the effects of rows and groups that are not in the
+/// fit, and the observations of the rows.
 ///
 /// # Errors
 /// The errors of [`jensen_latent::predict`], and a row outside the domain of the prior.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Known, LatentSummary, PredictedRows, TableModel, maps};
 use crate::job;
 
-/// Rows of the page's table; all are in `fit.json`.
+/// Rows in the page's table. `fit.json` has all.
 const ROWS: usize = 200;
 
 /// The records of a run, against iterations.
@@ -47,13 +47,13 @@ fn run(curve: &Curve) -> Exhibit {
     if curve.bound.len() > 1 {
         figures.push((
             chart("Bound", Axis::new("nats"), &curve.bound),
-            "The lower bound on log p(y), all constants kept.".to_owned(),
+            "The lower bound on log p(y), with all constants.".to_owned(),
         ));
     }
     if curve.gap.iter().filter(|p| p.1 > 0.0).count() > 1 {
         figures.push((
             chart("Duality gap", Axis::new("nats").log(), &curve.gap),
-            "An upper bound on how much the bound can still rise at the hyperparameters of that iteration.".to_owned(),
+            "An upper bound on how much the lower bound can still rise at the hyperparameters of that iteration.".to_owned(),
         ));
     }
     Exhibit {
@@ -98,7 +98,7 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Do predictions and observations agree?".to_owned(),
         note: "The fitted data in groups of similar predictions, with two standard errors. Held-out data are a \
-         stricter test: jensen latent predict scores them."
+               stricter test: jensen latent predict scores them."
             .to_owned(),
         figures: vec![(Figure::new("").panel(chart), String::new())],
         ..Exhibit::default()
@@ -125,7 +125,7 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
         .x(Axis::new(column))
         .y(Axis::new(model.response()))
         .sized(640.0, 360.0);
-    // The mean of returns is 0: their spread is what there is to see.
+    // The mean of returns is 0, so the plot shows their standard deviation.
     if likelihood != Likelihood::stochastic_volatility() {
         let band = order.iter().map(|i| {
             let (low, high) = outcome.interval[*i];
@@ -145,10 +145,10 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     chart = chart.series(observed.colour(1).opacity(0.7));
     let mut caption = String::from("Observations and predictions");
     if order.iter().any(|i| size(*i) != 1.0) {
-        caption += ", a unit of exposure or a trial";
+        caption += ", per unit of exposure or per trial";
     }
     if step > 1 {
-        caption += &format!(". One row in {step} is drawn");
+        caption += &format!(". The figure shows one row in {step}");
     }
     Some(Exhibit {
         heading: "The data and the fit".to_owned(),
@@ -177,7 +177,7 @@ pub struct Page<'a> {
     pub settings: Vec<(String, String)>,
 }
 
-/// The fit in a few numbers.
+/// A few numbers that describe the fit.
 fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
     let mut facts = vec![Fact::new(
         "Bound",
@@ -191,11 +191,11 @@ fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
     );
     facts.extend(summary.evidence.map(|evidence| {
         let error = summary.evidence_error.unwrap_or(f64::NAN);
-        let note = format!("nats, hyperparameters integrated, ± {error:.2}");
+        let note = format!("nats, integrated over hyperparameters, ± {error:.2}");
         Fact::new("Evidence", format!("{evidence:.2}"), note)
     }));
     facts.extend(summary.plain.as_ref().map(|plain| {
-        let note = format!("nats a row; {}: {:.4}", plain.model, plain.plain);
+        let note = format!("nats per row; {}: {:.4}", plain.model, plain.plain);
         Fact::new("Left out", format!("{:.4}", plain.own), note)
     }));
     facts.push(Fact::new(

@@ -30,10 +30,10 @@ pub struct LatentSpec {
 }
 
 impl LatentSpec {
-    /// The bound, or the likelihood's own first.
+    /// The bound, or the likelihood's default.
     ///
     /// # Errors
-    /// There is no such bound, or it is not available for the likelihood.
+    /// The bound does not exist, or it is not available for the likelihood.
     pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
@@ -43,7 +43,7 @@ impl LatentSpec {
         bound.ok_or_else(|| {
             let names: Vec<_> = offered.iter().map(|b| b.name()).collect();
             Error::Input(format!(
-                "the bound `{name}` is not offered for the likelihood `{}`; choose {}",
+                "the likelihood `{}` has no bound `{name}`; choose {}",
                 likelihood.name(),
                 names.join(", ")
             ))
@@ -52,7 +52,7 @@ impl LatentSpec {
 }
 
 impl LatentSpec {
-    /// Refuses columns that the likelihood has no use for.
+    /// Rejects columns that the likelihood cannot use.
     ///
     /// # Errors
     /// There is one.
@@ -66,7 +66,7 @@ impl LatentSpec {
                 let which = Likelihood::all().filter(|l| l.sized_by() == own);
                 let names: Vec<_> = which.map(Likelihood::name).collect();
                 return Err(Error::setting(format!(
-                    "{flag}: the likelihood `{}` has no {what}, which only {} {}; leave the flag out{}",
+                    "{flag}: the likelihood `{}` has no {what}, which only {} {}; remove the flag{}",
                     likelihood.name(),
                     names.join(" and "),
                     if names.len() == 1 { "has" } else { "have" },
@@ -84,18 +84,19 @@ impl LatentSpec {
 /// A parsed likelihood, in the units of the table's response.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// With the given values, and defaults for the others.
+    /// The likelihood with the given values, and defaults for the others.
     pub(super) likelihood: Likelihood,
     /// The parameters that are learnt.
     pub(super) free: Vec<bool>,
     /// The parameters with a given value.
     given: Vec<bool>,
-    /// Priors that were given.
+    /// The priors that the user gave.
     priors: Vec<Option<Distribution>>,
 }
 
 impl Parsed {
-    /// The likelihood of responses that are measured in `scale`: given values are in the table's units, usual ones in these.
+    /// The likelihood for responses that are measured in `scale`: given values are in the table's units, and default
+    /// values in these.
     pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
         let values = self.likelihood.values();
         let inside = values
@@ -120,12 +121,12 @@ impl Parsed {
     }
 }
 
-/// Reads a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`, and reports which
-/// of its parameters are free: those without a value and those with `~`. The number of categories of `multinomial`
-/// comes from the data.
+/// Parses a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`, and reports its
+/// free parameters: those without a value and those with `~`. The number of categories of `multinomial` comes from the
+/// data.
 ///
 /// # Errors
-/// There is no such likelihood or parameter, or a value is not positive.
+/// The likelihood or a parameter does not exist, or a value is not positive.
 pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
     let parsed = read_likelihood(text)?;
     Ok((parsed.likelihood, parsed.free))
@@ -140,10 +141,10 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
         Err(error) => return fail(format!("column {}: {}", error.column(), error.message())),
     };
     let [term] = spec.terms.as_slice() else {
-        return fail("expected one likelihood, not a sum".to_owned());
+        return fail("expected one likelihood, but found a sum".to_owned());
     };
     let [call] = term.as_slice() else {
-        return fail("expected one likelihood, not a product".to_owned());
+        return fail("expected one likelihood, but found a product".to_owned());
     };
     let Some(likelihood) = Likelihood::from_name(&call.name.text) else {
         let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();

@@ -9,7 +9,7 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Iterations allowed unless said otherwise; solvers stop on their own long before.
+/// Default limit on iterations. Solvers stop long before.
 const MAX_ITERS: u64 = 100_000;
 
 #[cfg(feature = "clap")]
@@ -19,7 +19,7 @@ fn likelihood_help() -> String {
         .collect();
     let (last, others) = names.split_last().expect("likelihoods");
     format!(
-        "Density of an observation: {} or {last}, with its parameters as in 'gaussian(variance=0.1)'",
+        "Density of an observation: {} or {last}, with parameters as in 'gaussian(variance=0.1)'",
         others.join(", ")
     )
 }
@@ -175,7 +175,8 @@ impl LatentRequest {
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(
-                "--restarts searches for hyperparameters and --fixed keeps their starting values: use one of them",
+                "--restarts searches for hyperparameters, but --fixed keeps their starting values: use one of \
+                 them",
             ));
         }
         for (flag, given, words) in [

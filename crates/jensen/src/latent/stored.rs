@@ -52,13 +52,13 @@ impl Stored {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged, of another format version or hold something else.
+    /// The bytes are damaged, have another format version or are not such a fit.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));
         let stored = Self::restore(&checkpoint.state).map_err(|e| bad(e.to_string()))?;
         match stored.points.is_empty() {
-            true => Err(bad("it holds no point".to_owned())),
+            true => Err(bad("it does not have a point".to_owned())),
             false => Ok(stored),
         }
     }

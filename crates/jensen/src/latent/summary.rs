@@ -19,7 +19,7 @@ const LISTED: usize = 1000;
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,
-    /// Its value; the median if it was integrated over.
+    /// Its value, or the median if it was integrated over.
     pub value: f64,
     /// Whether it was learnt. Otherwise it is fixed or at its starting value.
     pub learnt: bool,
@@ -93,8 +93,8 @@ pub struct LatentSummary {
     pub hyperparameters: Vec<Hyperparameter>,
     /// Posterior of covariates' effects, groups and fields of up to 1000 nodes; of linear predictors under a Gaussian process.
     pub parameters: Vec<ParameterSummary>,
-    /// Excess of the bound on `E[−log p]` over the expectation, in nats per observation; `null` if the expectation has
-    /// a closed form and was maximised itself.
+    /// Excess of the bound on `E[−log p]` over the expectation, in nats per observation. `null` if the fit maximised an
+    /// expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
     /// Quadrature error of that expectation, in nats per observation.
@@ -106,7 +106,7 @@ pub struct LatentSummary {
     /// The bound integrated over the hyperparameters, if they were integrated.
     #[serde(default)]
     pub evidence: Option<f64>,
-    /// Difference from the integral by another rule.
+    /// Difference from the result of another integration rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
     /// Comparison with a plain model, in nats per observation, each predicted from the others.
@@ -188,7 +188,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         }
         return rows;
     }
-    // Effects of covariates first: they are what a reader looks for.
+    // Effects of covariates come first, because readers look for them.
     let effect = |p: &&Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
     let others = pieces
         .iter()
@@ -218,7 +218,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     if let Some((setting, misplaced)) = farthest {
         reasons.push(Reason::new(
             format!(
-                "the bound `{}` is loose: it puts {} {:.1} standard deviations too {}",
+                "the bound `{}` is loose: its estimate of {} is {:.1} standard deviations too {}",
                 made.model.bound().name(),
                 setting.name,
                 misplaced.abs(),
@@ -243,7 +243,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
                 "the quadrature error is {:.1e} nats per observation",
                 tightness.error
             ),
-            "Leave out --nodes, so that Jensen chooses their number.",
+            "Remove --nodes, so that Jensen chooses their number.",
         ));
     }
     reasons
@@ -258,7 +258,8 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
         .filter(|plain| plain.is_worse())?;
     Some(Reason::new(
         format!(
-            "{} predicts better: {:.4} nats per observation given the others, this fit {:.4} (difference ± {:.4})",
+            "{} predicts better: {:.4} nats per observation given the others, but this fit only {:.4} \
+             (difference ± {:.4})",
             plain.model, plain.plain, plain.own, plain.error
         ),
         "Use a weaker prior, or learn its hyperparameters from other starting values (--restarts).",
@@ -290,19 +291,19 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if let Some(Kept::Many(count)) = learnt.kept {
         notes.push(format!(
-            "{count} hyperparameters are too many to integrate over: they are fixed at their mode, and intervals \
-             are given that mode"
+            "{count} hyperparameters are too many to integrate over, so Jensen fixes them at their mode. \
+             Intervals are conditional on that mode"
         ));
     }
-    // The solver's word stands for a run whose search for hyperparameters is over.
+    // If the search for hyperparameters has finished, the status is the solver's.
     let status = match learnt.status.is_converged() {
         true => &fit.status,
         false => &learnt.status,
     };
     let advice = match status {
         Status::Stalled { .. } => Some(
-            "Give a walk fewer nodes (`step=`), leave out terms that can replace each other, or try another solver \
-             (--solver primal).",
+            "Give a walk fewer nodes (`step=`), remove terms that can replace each other, or try another \
+             solver (--solver primal).",
         ),
         Status::Diverged { .. } => Some(
             "Check the response for extreme values, or start the hyperparameters elsewhere (`name~value`).",
@@ -322,7 +323,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if learnt.kept == Some(Kept::Stopped) {
         evidence.against.against(Reason::new(
-            "the time limit ended before the integration over hyperparameters: intervals are given their mode",
+            "the time limit ended the fit before the integration over hyperparameters: intervals are \
+             conditional on their mode",
             "Allow more time (--max-seconds), or choose --hyperparameters point.",
         ));
     }

@@ -19,8 +19,8 @@ use crate::Error;
 /// Bytes of the process before a fit, measured.
 const PROCESS: u64 = 32 << 20;
 
-/// Number of square matrices of a Gaussian process's size that a fit holds at once, measured: with fixed and learnt
-/// hyperparameters, each without and with rows that share an input.
+/// Measured number of square matrices of a Gaussian process's size that a fit has in memory at once: with fixed and
+/// learnt hyperparameters, each without and with rows that share an input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
 /// Observations of the rows of a table, in the table's units.
@@ -94,7 +94,7 @@ impl TableModel {
         let rows: Vec<usize> = (0..values.len()).filter(|i| !values[*i].is_nan()).collect();
         if rows.len() < values.len() {
             notes.push(format!(
-                "{} of {} rows have no response and are not used in the fit",
+                "{} of {} rows have no response, so the fit does not use them",
                 values.len() - rows.len(),
                 values.len()
             ));
@@ -202,7 +202,7 @@ impl TableModel {
         &self.observed
     }
 
-    /// How responses and columns are measured inside.
+    /// The units of responses and columns during the fit.
     pub(super) fn measure(&self) -> &Measure {
         &self.measure
     }
@@ -352,11 +352,11 @@ impl TableModel {
         })
     }
 
-    /// The query of the posterior at θ for some rows of a table, and the effects of rows and groups that the fit has
-    /// not seen.
+    /// The query of the posterior at θ for some rows of a table, and the effects of rows and groups that are not in the
+    /// fit.
     ///
     /// # Errors
-    /// A column of the prior is missing, or a row lies outside the domain of the prior.
+    /// A column of the prior is missing, or a row is outside the domain of the prior.
     pub fn at(
         &self,
         theta: &[f64],
@@ -373,7 +373,7 @@ impl TableModel {
         Ok((replicate_query(query, self.likelihood.predictors()), fresh))
     }
 
-    /// The observations of some rows of a table; missing exposures and trials count as 1.
+    /// The observations of some rows of a table. Missing exposures and trials are 1.
     ///
     /// # Errors
     /// A column lacks a number in one of these rows.
@@ -481,7 +481,8 @@ fn check_responses(
         let bad = column.iter().flatten().position(|x| *x <= 0.0);
         if let (Some(i), Some(column)) = (bad, column) {
             return Err(Error::Input(format!(
-                "{}: the {what} in row {} is {}; it must be positive (leave out rows without one, or empty their response)",
+                "{}: the {what} in row {} is {}, but must be positive (remove rows without one, or empty their \
+                 response)",
                 table.source(),
                 rows[i] + 1,
                 column[i]
@@ -502,7 +503,7 @@ fn check_responses(
     Ok(())
 }
 
-/// Columns with a part of their own.
+/// Columns with their own part of the prior.
 fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
@@ -527,7 +528,7 @@ fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error
         .collect()
 }
 
-/// The response as numbers, NaN where missing; words become codes where the likelihood has categories.
+/// The response as numbers, with NaN for missing values. Words become codes if the likelihood has categories.
 fn responses(
     table: &Table,
     name: &str,
@@ -550,7 +551,7 @@ fn responses(
     let levels = column.levels();
     if wanted.is_some_and(|n| n != levels.len()) || levels.len() < 2 {
         return Err(Error::Input(format!(
-            "{}: the response `{name}` has {} distinct values, the likelihood `{}` needs {}",
+            "{}: the response `{name}` has {} distinct values, but the likelihood `{}` needs {}",
             table.source(),
             levels.len(),
             likelihood.name(),

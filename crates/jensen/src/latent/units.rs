@@ -17,8 +17,8 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Computed from the fitted rows. Without a part that absorbs a shift, as for a regression through the origin,
-    /// nothing is centred.
+    /// Computed from the fitted rows. If no part absorbs a shift, as in a regression through the origin, nothing is
+    /// centred.
     pub(super) fn of(
         data: &Observations,
         likelihood: Likelihood,
@@ -50,7 +50,7 @@ impl Measure {
             let squares: Vec<f64> = (own.iter()).map(|y| (y - measure.centre).powi(2)).collect();
             let scale = (pairwise_sum(&squares) / n).sqrt();
             let size = own.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
-            // Responses that are all alike have no scale of their own.
+            // Responses that are all equal have no scale.
             if scale > 1e-12 * size {
                 measure.scale = scale;
             }
@@ -112,7 +112,7 @@ impl Measure {
         }
         (!said.is_empty()).then(|| {
             format!(
-                "fitted internally in other units: {}; results are in the table's units (--standardise off keeps \
+                "Jensen fits in other units: {}; results are in the table's units (--standardise off keeps \
                  them throughout)",
                 said.join(" and ")
             )
@@ -121,7 +121,7 @@ impl Measure {
 }
 
 /// The latent variables in the table's units: effects of covariates by their own unit, levels at the origin of all
-/// columns, and fields that add up to zero if another part has their level.
+/// columns, and fields that sum to zero if another part has their level.
 pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
     let pieces = assembled.pieces();
     let latents = pieces.last().map_or(0, |p| p.latents.end);
@@ -130,7 +130,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
         ..Readout::default()
     };
     let absorbs = assembled.absorbs();
-    // The variables that a shift of all predictors by 1 goes to.
+    // The variables that change if all predictors shift by 1.
     let level: Vec<usize> = absorbs.map_or(Vec::new(), |part| {
         let from = pieces[part].latents.start;
         (from..from + assembled.read(part)).collect()
@@ -173,7 +173,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
                 read: read(from),
                 add,
             });
-            // BYM2's structured half, which rows do not read, has a level of its own.
+            // BYM2's structured half, which does not enter rows directly, has its own level.
             let hidden = from + direction.len();
             if hidden + direction.len() == pieces[part].latents.end {
                 let down = read(hidden)

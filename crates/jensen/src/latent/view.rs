@@ -86,7 +86,7 @@ impl Source for View<'_> {
         let (rows, columns) = (table.rows(), table.columns().len());
         if rows != columns {
             return Err(format!(
-                "`{file}` has {rows} rows and {columns} columns; a covariance matrix is square"
+                "`{file}` has {rows} rows and {columns} columns, but a covariance matrix must be square"
             ));
         }
         let mut data = Vec::with_capacity(rows * rows);
@@ -94,7 +94,7 @@ impl Source for View<'_> {
             let numbers = column.numbers().map_err(|e| e.to_string())?;
             if let Some(i) = numbers.iter().position(|x| !x.is_finite()) {
                 return Err(format!(
-                    "`{file}` has {} in row {}, column {}; the entries of a covariance matrix must be finite",
+                    "`{file}` has {} in row {}, column {}, but the entries of a covariance matrix must be finite",
                     numbers[i],
                     i + 1,
                     j + 1
@@ -118,7 +118,7 @@ impl Source for View<'_> {
         let table = self.files.table(file)?;
         if (table.rows(), table.columns().len()) != (rows, columns) {
             return Err(format!(
-                "the mask `{file}` has {} rows and {} columns, the grid {rows} and {columns}",
+                "the mask `{file}` has {} rows and {} columns, but the grid has {rows} and {columns}",
                 table.rows(),
                 table.columns().len()
             ));

@@ -116,14 +116,14 @@ impl ChainsRequest {
         let points = &self.points;
         if points.batch.is_some() || points.heldout() > 0.0 {
             return Err(Error::setting(
-                "hidden Markov models take neither minibatches (--batch) nor held-out rows (--heldout)",
+                "hidden Markov models support neither minibatches (--batch) nor held-out rows (--heldout)",
             ));
         }
         let annealed = ["none", "anneal"].contains(&points.temper()?.name());
         if self.emissions == Some(Kind::Multinomial) && !annealed {
             return Err(Error::setting(
-                "Jensen cannot infer temperatures of chains that emit counts, because their normaliser depends on \
-                 the sizes of all rows: use --temper anneal=50",
+                "Jensen cannot infer temperatures of chains that emit counts, because their normaliser depends \
+                 on the sizes of all rows: use --temper anneal=50",
             ));
         }
         if self.sizes().most() > STATES {
@@ -151,7 +151,7 @@ impl ChainsRequest {
         ] {
             if given && !fits {
                 return Err(Error::Setting(format!(
-                    "{name} has no effect on states with this kind of emissions: leave it out"
+                    "{name} has no effect on states with this kind of emissions: remove it"
                 )));
             }
         }
@@ -173,11 +173,11 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// The rows of a table, grouped by the values of a column if one is named; sequences are ordered by their first
+    /// The rows of a table, grouped by the values of a column if one is named. Sequences are ordered by their first
     /// rows.
     ///
     /// # Errors
-    /// There is no such column, or one of its values is missing; and the errors of [`Points::of_table`].
+    /// The column does not exist, or one of its values is missing; and the errors of [`Points::of_table`].
     pub fn of_table(
         table: &Table,
         column: Option<&str>,
@@ -247,7 +247,7 @@ impl Sequences {
 /// Largest number of states of a chain, which has the square of that number of transitions.
 const STATES: u64 = 10_000;
 
-/// Dirichlet parameter of multinomial emissions unless said otherwise, and of binary ones.
+/// Default Dirichlet parameter of multinomial emissions, and of binary ones.
 const SMOOTHING: f64 = 0.5;
 
 fn smoothing(request: &ChainsRequest) -> f64 {
@@ -289,7 +289,8 @@ fn model<C: Components>(
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// An invalid setting, lengths that do not add up, rows that the states cannot emit, and the errors of [`carry_out`].
+/// An invalid setting, lengths that do not sum to the number of rows, rows that the states cannot emit, and the errors
+/// of [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -302,7 +303,7 @@ pub fn fit_chains(
     points.check_heat(&request.points)?;
     if most > points.count() as u64 {
         return Err(Error::Input(format!(
-            "{most} states cannot be learned from {} rows: ask for fewer",
+            "{most} states are too many for {} rows: use fewer",
             points.count()
         )));
     }
@@ -445,7 +446,8 @@ impl Data<'_> {
 /// The posterior of the states of sequences given the global parameters: marginals, step by step.
 ///
 /// # Errors
-/// Lengths that do not add up, rows that the states cannot emit, and global parameters of another model.
+/// Lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of another
+/// model.
 pub fn explain_chains(
     request: &ChainsRequest,
     globals: &Globals,
@@ -459,7 +461,7 @@ pub fn explain_chains(
 /// sequence after the other.
 ///
 /// # Errors
-/// As there.
+/// The errors of that function.
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

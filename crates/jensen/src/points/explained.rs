@@ -32,7 +32,7 @@ pub(super) fn explain_by<M: ConjugateModel>(
     let (found, expected) = (lambda.len(), model.blocks().prior().len());
     if found != expected {
         return Err(Error::Input(format!(
-            "the global parameters belong to another model: {found} numbers, expected {expected}"
+            "the global parameters belong to another model: {found} numbers instead of {expected}"
         )));
     }
     let expected = model.blocks().expectations(lambda);

@@ -17,12 +17,12 @@ use crate::job::{Around, carry_out};
 use crate::units::Units;
 
 /// The error for missing values.
-const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
+const COMPLETE: &str = "factors need complete rows: remove the row or fill it in";
 
 /// The command in the marker of a result folder.
 pub const FACTORS: &str = "factors";
 
-/// The residual variance may exceed the given noise by this share of it …
+/// The residual variance may exceed the given noise by this share …
 const EXCESS: f64 = 0.05;
 /// … or by this number of its standard errors, whichever is more. For eight images, starts that found all of them ended
 /// at 0.99 to 1.06 times the noise, with the largest value before convergence, and starts that missed one at 1.08 times
@@ -50,7 +50,7 @@ fn doubt(
 }
 
 /// Independent normal columns, the plain model of factors, each with its own mean and variance, which is at least that
-/// of the stated noise; the two parameters of a column cost half the logarithm of the number of points each (Schwarz
+/// of the stated noise. The two parameters of a column each cost half the logarithm of the number of points (Schwarz
 /// 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
@@ -67,8 +67,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
             bound,
             within: bound,
         },
-        advice: "The model has no intercept and the same noise in every column: centre the columns, bring them to \
-         one scale, and give the noise (--noise-variance)."
+        advice: "The model has no intercept and the same noise in every column: centre the columns, bring them \
+                 to one scale, and give the noise (--noise-variance)."
             .to_owned(),
     }
 }
@@ -100,7 +100,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
         activation: request.activation.unwrap_or(0.3),
     };
     let model = FactorialMixture::new(settings, dim, rows.to_vec()).map_err(Error::Setting)?;
-    // A policy that heats forgets its start but for what breaks the symmetry.
+    // A policy that heats forgets its start, except for the broken symmetry.
     let start = match request.points.temper()? {
         Temper::None => FactorialStart::Points,
         _ => FactorialStart::Prior,

@@ -68,7 +68,7 @@ impl PointFiles {
         let of_shard = |number: usize| -> Option<ShardShare<'_>> {
             let shard = &self.shards[number];
             let numbers = match &numbers {
-                // Who has no rows of a batch is not asked, as no numbers stand for all.
+                // A shard without rows in a batch is not asked, because an empty array means all rows.
                 Some(numbers) if numbers[number].is_empty() && what == What::Step => return None,
                 Some(numbers) => runs(&numbers[number]),
                 None => Vec::new(),
@@ -175,7 +175,8 @@ impl PointFiles {
         for (shard, survey) in all.shards.iter().zip(&found) {
             if survey.names != first.names {
                 return Err(Error::Input(format!(
-                    "`{}` has the columns {}, and `{}` has {}: all files of a fit have the same columns in the same order",
+                    "`{}` has the columns {}, but `{}` has {}: all files of a fit need the same columns in the \
+                     same order",
                     shard.path.display(),
                     listed(&survey.names),
                     files[0].display(),
@@ -201,7 +202,7 @@ impl PointFiles {
         let columns = tree_sum(columns, plus).unwrap_or_default();
         if let Some(empty) = columns.iter().position(|column| column.count == 0.0) {
             return Err(Error::Input(format!(
-                "the column `{}` has no number in any file: leave it out",
+                "the column `{}` has no number in any file: remove it",
                 names[empty]
             )));
         }
@@ -300,7 +301,8 @@ pub fn fit_mixture_files(
     request.points.settings()?;
     if request.several_kinds() {
         return Err(Error::setting(
-            "mixtures of several files take Gaussian, binary or multinomial components alone: fit one table, or leave --columns out",
+            "mixtures of several files support only Gaussian, binary or multinomial components: fit one table, \
+             or remove --columns",
         ));
     }
     let mut plan = PointPlan {
@@ -423,7 +425,7 @@ struct Asked<'a> {
 
 impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
-        // All rows, in whatever order, are described by one phrase.
+        // One phrase describes all rows, in any order.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
         let answers = self
             .files

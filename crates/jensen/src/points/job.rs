@@ -94,7 +94,7 @@ pub(super) fn cell(x: f64) -> String {
     format!("{x:.3}")
 }
 
-/// Rows as pictures, each from its least value in black to its largest in white, with captions.
+/// Rows as pictures, each from its smallest value in black to its largest in white, with captions.
 pub(super) fn images<'a>(
     title: &str,
     rows: impl ExactSizeIterator<Item = &'a [f64]>,
@@ -356,7 +356,7 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
         let name = self.first().model.name();
         Need {
             what: format!("a {name} of {} points", points.count()),
-            // The rows as they were read and as the model keeps them.
+            // The rows as read, and as the model keeps them.
             bytes: ((3 * numbers + COPIES as usize * globals) * size_of::<f64>()) as u64
                 + (64 << 20),
             advice: "use fewer components or factors, or fit a part of the rows".to_owned(),

@@ -26,7 +26,7 @@ impl FromStr for ColumnKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Names may hold =, kinds do not.
+        // Names may contain =, but kinds do not.
         let Some((column, kind)) = text.rsplit_once('=') else {
             return Err("expected a column and its kind, such as visits=poisson".to_owned());
         };
@@ -34,7 +34,7 @@ impl FromStr for ColumnKind {
         let Some((_, kind)) = known else {
             let names: Vec<&str> = COLUMN_KINDS.iter().map(|(name, _)| *name).collect();
             return Err(format!(
-                "`{kind}` is no kind of a column: take one of {}",
+                "`{kind}` is not a kind of column: choose one of {}",
                 names.join(", ")
             ));
         };
@@ -45,7 +45,7 @@ impl FromStr for ColumnKind {
     }
 }
 
-/// Kinds that one column alone can be of, in the order in which models have them.
+/// Kinds that a single column can have, in the order of models.
 const COLUMN_KINDS: [(&str, Kind); 4] = [
     ("gaussian", Kind::Gaussian),
     ("poisson", Kind::Poisson),
@@ -154,15 +154,15 @@ pub(super) struct Kinds {
 const LEVELS: usize = 1000;
 
 impl Kinds {
-    /// Whether columns have kinds of their own.
+    /// Whether columns have their own kinds.
     pub(super) fn asked(kind: Kind, columns: &[ColumnKind]) -> bool {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// The columns of training rows: of `kind` unless a column states another.
+    /// The columns of training rows, of `kind` unless a column states another.
     ///
     /// # Errors
-    /// There is no such column, or it cannot be of its kind.
+    /// The column does not exist, or it cannot have its kind.
     pub(super) fn of(
         points: &Points,
         kind: Kind,
@@ -182,7 +182,8 @@ impl Kinds {
             match values.len() {
                 0..=LEVELS => Ok(values),
                 many => Err(Error::Input(format!(
-                    "`{}`: the column `{}` has {many} different values, and categories are at most {LEVELS}: leave it out",
+                    "`{}`: the column `{}` has {many} different values, but at most {LEVELS} categories are \
+                     possible: remove the column",
                     points.source, points.names[column]
                 ))),
             }
@@ -197,7 +198,7 @@ impl Kinds {
     /// The columns of a stored fit.
     ///
     /// # Errors
-    /// There is no such column.
+    /// The column does not exist.
     pub(super) fn stored(
         names: &[String],
         kind: Kind,
@@ -251,7 +252,7 @@ impl Kinds {
             let refuse = |at: usize, x: f64, what: &str| {
                 let name = &points.names[positions[at % dim].0];
                 Error::Input(format!(
-                    "`{}`: the column `{name}` holds {x}, {what}",
+                    "`{}`: the column `{name}` has {x}, {what}",
                     points.source
                 ))
             };
@@ -260,7 +261,7 @@ impl Kinds {
                     let counts: Vec<f64> = gathered.collect();
                     let wrong = |x: &f64| *x < 0.0 || (!x.is_nan() && x.fract() != 0.0);
                     if let Some(at) = counts.iter().position(wrong) {
-                        return Err(refuse(at, counts[at], "but Poisson columns take counts"));
+                        return Err(refuse(at, counts[at], "but Poisson columns need counts"));
                     }
                     Box::new(Poissons::new(dim, counts))
                 }
@@ -269,7 +270,7 @@ impl Kinds {
                         0.0 => Ok(Some(false)),
                         1.0 => Ok(Some(true)),
                         x if x.is_nan() => Ok(None),
-                        x => Err(refuse(at, x, "but binary columns take 0 and 1")),
+                        x => Err(refuse(at, x, "but binary columns need 0 and 1")),
                     };
                     let bits: Result<Vec<_>, Error> = gathered.enumerate().map(bit).collect();
                     Box::new(Bernoullis::with_prior(dim, smoothing, bits?))
@@ -281,9 +282,11 @@ impl Kinds {
                         match known {
                             Ok(category) => Ok(Some(category)),
                             Err(_) if x.is_nan() => Ok(None),
-                            Err(_) => {
-                                Err(refuse(at, x, "a category that no row to learn from has"))
-                            }
+                            Err(_) => Err(refuse(
+                                at,
+                                x,
+                                "a category that none of the training rows has",
+                            )),
                         }
                     };
                     let found: Result<Vec<_>, Error> = gathered.enumerate().map(category).collect();
@@ -362,7 +365,7 @@ impl Kinds {
 fn kinds(names: &[String], kind: Kind, columns: &[ColumnKind]) -> Result<Vec<Kind>, Error> {
     if kind == Kind::Multinomial {
         return Err(Error::setting(
-            "multinomial counts take all columns: leave --columns out, or take another kind for the other columns",
+            "multinomial counts need all columns: remove --columns, or choose another kind for the other columns",
         ));
     }
     let mut kinds = vec![kind; names.len()];

@@ -165,7 +165,7 @@ pub(super) fn bernoullis(
             1.0 => Ok(Some(true)),
             x if x.is_nan() => Ok(None),
             _ => Err(Error::Input(format!(
-                "`{}` holds {x}, but binary components take 0 and 1",
+                "`{}` has {x}, but binary components need 0 and 1",
                 points.source
             ))),
         })
@@ -179,10 +179,10 @@ pub(super) fn multinomials(
     points: &Points,
     rows: &[f64],
 ) -> Result<Multinomials, Error> {
-    points.check_complete("counts cannot be missing: leave the row out or fill it in")?;
+    points.check_complete("counts cannot be missing: remove the row or fill it in")?;
     if let Some(x) = rows.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
         return Err(Error::Input(format!(
-            "`{}` holds {x}, but multinomial components take counts",
+            "`{}` has {x}, but multinomial components need counts",
             points.source
         )));
     }
@@ -207,7 +207,7 @@ pub(super) struct Fitting<'a> {
 }
 
 impl<'a> Fitting<'a> {
-    /// Points that are here.
+    /// Points in this process.
     fn here(points: &'a Points, units: &'a Units) -> Self {
         Self {
             points,
@@ -218,7 +218,7 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best; `score` gives the score of global
+/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best. `score` gives the score of global
 /// parameters with a number of components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
@@ -322,7 +322,7 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
 /// Largest number of points of a scatter plot.
 const DRAWN: usize = 2000;
 
-/// The means: as pictures where their size is given, else among the points, by the first two columns.
+/// The means, as pictures if their size is given, otherwise among the points in the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);
@@ -343,7 +343,7 @@ fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) 
     let step = rows.len().div_ceil(DRAWN).max(1);
     let drawn = rows.step_by(step);
     let means = components.iter().map(|c| (c.values()[0], c.values()[1]));
-    let chart = Chart::new("Means among the points")
+    let chart = Chart::new("Component means among the points")
         .x(Axis::new(points.names[0].clone()))
         .y(Axis::new(points.names[1].clone()))
         .series(Series::scatter("points", drawn.map(|x| (x[0], x[1]))).opacity(0.35))

@@ -43,7 +43,7 @@ impl MixtureModel {
     /// The mixture of a finished fit in a folder.
     ///
     /// # Errors
-    /// It is not such a folder, the fit has not finished, or the file is damaged.
+    /// The folder does not belong to such a fit, the fit has not finished, or the file is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {
@@ -73,7 +73,7 @@ impl MixtureModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// [`Error::Input`] if the bytes are damaged, have another format version or hold something else.
+    /// [`Error::Input`] if the bytes are damaged, have another format version or are not such a fit.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let state = &checkpoint.state;
@@ -144,7 +144,7 @@ pub(super) fn predicted<C: Components>(
     let (found, expected) = (lambda.len(), model.blocks().len());
     if found != expected {
         return Err(Error::Input(format!(
-            "the global parameters belong to another model: {found} numbers, expected {expected}"
+            "the global parameters belong to another model: {found} numbers instead of {expected}"
         )));
     }
     let predictive = model.predictive(lambda);

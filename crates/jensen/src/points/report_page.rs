@@ -5,7 +5,7 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::{Described, PointRequest, Points, PointsSummary};
 
-/// Rows and columns of the page's table; all are in `fit.json`.
+/// Rows and columns in the page's table. `fit.json` has all.
 const SHOWN: (usize, usize) = (100, 40);
 
 /// The page.
@@ -20,7 +20,7 @@ pub fn report_page(
         value.map_or("–".to_owned(), |x| format!("{x:.decimals$}"))
     };
     let (tone, headline) = if summary.judgement.trusted {
-        (Tone::Good, "Trusted: the fit is done")
+        (Tone::Good, "Trusted: the fit is complete")
     } else {
         (Tone::Fair, "Not to be trusted")
     };
@@ -107,7 +107,7 @@ fn found(described: &Described) -> Exhibit {
     let mut heading = format!("{}s", described.rows);
     heading[..1].make_ascii_uppercase();
     let note = if rows.len() > SHOWN.0 || heads.len() > SHOWN.1 {
-        "fit.json has the rows and columns that are left out here."
+        "fit.json has the rows and columns that this page omits."
     } else {
         ""
     };

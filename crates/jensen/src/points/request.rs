@@ -59,18 +59,18 @@ pub struct PointRequest {
     pub starts: Option<u64>,
 }
 
-/// Starts unless said otherwise. In trials with eight images (as in the tempering paper's Figure 4) one start in two
-/// found all; with five separated clusters in three dimensions about as many find all five.
+/// Default number of starts. In trials with eight images (as in the tempering paper's Figure 4) one start in two found
+/// all; with five separated clusters in three dimensions about as many find all five.
 const STARTS: u64 = 5;
 
-/// Iterations of a start unless said otherwise.
+/// Default number of iterations of a start.
 const MAX_ITERS: u64 = 1000;
 
 /// The default fraction of a run after which an inferred temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
 const COOLING_PASSES: f64 = 1.0;
 
-/// More passes than any run makes.
+/// More passes than any run has.
 const UNBOUNDED: f64 = 1e9;
 
 impl PointRequest {
@@ -134,16 +134,16 @@ impl PointRequest {
         };
         if self.batch.is_some() && !(kappa > 0.5 && kappa <= 1.0 && tau >= 1.0) {
             return refuse(
-                "the step sizes converge with --kappa above 0.5 and at most 1, and --tau of at least 1",
+                "the step sizes converge only with --kappa above 0.5 and at most 1, and --tau of at least 1",
             );
         }
         if self.heldout() >= 1.0 {
-            return refuse("--heldout takes a share below 1, such as 0.1");
+            return refuse("--heldout needs a share below 1, such as 0.1");
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
         temper.check().map_err(Error::Setting)?;
         if temper.from_both_ends() {
-            return refuse("temperatures begin at both ends in topics alone: take warm or cold");
+            return refuse("only topics can start temperatures at both ends: choose warm or cold");
         }
         Ok(DriverSettings {
             mode,
@@ -303,7 +303,7 @@ impl MixtureRequest {
         self.kind.unwrap_or_default()
     }
 
-    /// Whether columns have kinds of their own.
+    /// Whether columns have their own kinds.
     pub(super) fn several_kinds(&self) -> bool {
         Kinds::asked(self.kind(), &self.columns)
     }
@@ -328,7 +328,7 @@ impl MixtureRequest {
         }
     }
 
-    /// Refuses settings that components of another kind have.
+    /// Rejects settings that belong to components of another kind.
     ///
     /// # Errors
     /// One is given.

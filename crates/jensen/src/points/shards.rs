@@ -46,7 +46,7 @@ impl What {
     ];
 }
 
-/// The inputs of a shard besides its file: the settings, and later the moments of the columns over all rows.
+/// The inputs of a shard other than its file: the settings, and later the moments of the columns over all rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PointPlan {
     pub request: MixtureRequest,
@@ -109,7 +109,7 @@ pub struct PointShard {
     bytes: usize,
 }
 
-/// Answers a request of the driver to a shard. `kept` holds the shard between calls. The same arguments give the same
+/// Answers a request of the driver to a shard. `kept` stores the shard between calls. The same arguments give the same
 /// bits anywhere.
 ///
 /// # Errors
@@ -168,7 +168,7 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let columns = ColumnMoments::of(points.dim(), &points.train);
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
-    // Values that components cannot have are said here. Columns may be constant in a shard that are not in others.
+    // This rejects values that components cannot have. Columns may be constant in a shard that are not in others.
     if request.kind() != Kind::Gaussian {
         Rows::of(request, points, &columns)?;
     }
@@ -196,7 +196,8 @@ fn read_shard(
     let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
     if points.digest != digest || points.dim() != columns.len() {
         return Err(Error::Input(format!(
-            "the shard `{}` is not the driver's: let all machines see the same files, and leave them as they are during a fit",
+            "the shard `{}` differs from the driver's: all machines must see the same files, which must not \
+             change during a fit",
             path.display()
         )));
     }
@@ -290,7 +291,7 @@ impl PointShard {
             return Ok(wire::bytes(|out| out.reals(&[bound])));
         }
         let all: Vec<usize>;
-        // No numbers stand for all.
+        // An empty array means all rows.
         let share = if share.is_empty() {
             all = (0..model.points()).collect();
             &all

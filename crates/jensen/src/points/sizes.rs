@@ -31,7 +31,7 @@ impl Sizes {
         Self { least: k, most: k }
     }
 
-    /// All of them, in ascending order.
+    /// All seeds in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Sizes {
 impl FromStr for Sizes {
     type Err = String;
 
-    /// Reads `5`, or `1..10` with both ends.
+    /// Parses `5`, or `1..10` with both ends.
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| {
             text.trim()

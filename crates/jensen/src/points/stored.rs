@@ -31,7 +31,7 @@ impl Globals {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// [`Error::Input`] if they are damaged or hold something else.
+    /// [`Error::Input`] if they are damaged or are not such a fit.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let read = || -> Result<Self, ArchiveError> {

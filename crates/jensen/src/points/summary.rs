@@ -147,7 +147,7 @@ pub enum Emission {
     Gaussian {
         /// Mean, one value per column.
         mean: Vec<f64>,
-        /// Covariance row by row, or variances where columns are independent.
+        /// Covariance row by row, or variances if columns are independent.
         covariance: Vec<f64>,
     },
     /// Vectors of zeros and ones.
@@ -193,7 +193,7 @@ pub enum Component {
     Gaussian {
         /// Mean, one value per column.
         mean: Vec<f64>,
-        /// Covariance row by row, or variances where columns are independent.
+        /// Covariance row by row, or variances if columns are independent.
         covariance: Vec<f64>,
         /// Share of the points.
         weight: f64,

@@ -53,7 +53,7 @@ impl Points {
         match size {
             Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
                 Err(Error::Setting(format!(
-                    "pictures of {width}x{height} pixels need as many columns, and `{}` has {}",
+                    "pictures of {width}x{height} pixels need one column per pixel, but `{}` has {}",
                     self.source,
                     self.dim()
                 )))
@@ -62,7 +62,7 @@ impl Points {
         }
     }
 
-    /// Refuses missing values, with the given reason.
+    /// Rejects missing values, with the given reason.
     ///
     /// # Errors
     /// A value is missing.
@@ -101,7 +101,7 @@ impl Points {
         match (0..self.dim()).find(|d| !known(*d)) {
             None => Ok(()),
             Some(d) => Err(Error::Input(format!(
-                "`{}`: the column `{}` has no number: leave it out",
+                "`{}`: the column `{}` has no number: remove it",
                 self.source, self.names[d]
             ))),
         }
@@ -127,7 +127,7 @@ impl Points {
     /// start uses.
     ///
     /// # Errors
-    /// [`Error::Memory`] if their covariance matrices take more than `limit` bytes.
+    /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
         shape: Shape,
@@ -155,7 +155,7 @@ impl Points {
         let columns = self.dim() as u64;
         Need {
             what: format!("{parts} covariance matrices of {columns} columns"),
-            // As for the globals of a job, of which they are most.
+            // As for the global parameters of a job, of which they are the largest part.
             bytes: columns
                 .saturating_mul(columns)
                 .saturating_mul(parts)
@@ -167,7 +167,7 @@ impl Points {
     /// The columns of these names, with every row as a training row.
     ///
     /// # Errors
-    /// There is no such column, or it contains values other than numbers.
+    /// The column does not exist, or it has values other than numbers.
     pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = names
             .iter()
@@ -216,13 +216,13 @@ impl Points {
         let source = table.source();
         let rows = table.rows();
         if rows == 0 || columns.is_empty() {
-            return Err(Error::Input(format!("`{source}` holds no rows")));
+            return Err(Error::Input(format!("`{source}` has no rows")));
         }
         let mut missing: Option<(usize, String)> = None;
         for (column, name) in columns.iter().zip(&names) {
             if let Some(row) = column.iter().position(|x| x.is_infinite()) {
                 return Err(Error::Input(format!(
-                    "`{source}`, row {}: the value of `{name}` is not finite; leave the row out or the cell empty",
+                    "`{source}`, row {}: the value of `{name}` is not finite; remove the row or empty the cell",
                     row + 1
                 )));
             }

@@ -112,7 +112,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     }
 
     fn complete(&self, made: &mut Finished<Self>) {
-        // That of the run's earlier part included.
+        // Including that of the run's earlier part.
         made.output.history = std::mem::take(&mut made.course.history);
         made.output.label(&self.coordinates);
     }

@@ -12,20 +12,20 @@ use crate::exchangeable::{with_at_most, with_usual_estimator};
 /// Default number of records of a batch, or all if there are fewer.
 const BATCH: u64 = 100;
 
-/// The same if records come in blocks, of which there are many.
+/// The same if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
-/// SMISO's weight of the newest step, unless said otherwise.
+/// Default weight of SMISO's newest step.
 const ALPHA: f64 = 0.9;
 
-/// Pairs of a batch and a draw behind each traced variance.
+/// Pairs of a batch and a draw for each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// No minibatches, and none of their settings.
+/// A fit without minibatches and their settings.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
-            "{flag} needs --exchangeable N, the data variable that counts the records"
+            "{flag} needs --exchangeable N, where N is the data variable that counts the records"
         )))
     };
     if request.batch.is_some() {
@@ -46,12 +46,12 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Rejects methods that visit records all over the data in every iteration, if these come in blocks.
+/// Rejects methods that visit records from all data in every iteration if these come in blocks.
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(
-            "{what} visits records from all blocks in every iteration, and --records reads one block at a time: \
-             leave it out, or give the data in one file without --records"
+            "{what} visits records from all blocks in every iteration, but --records reads one block at a \
+             time: remove it, or give the data in one file without --records"
         )))
     };
     match request.method {
@@ -77,7 +77,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
     if request.elbo_samples.is_some() || request.advi_iters.is_some() {
         return Err(Error::setting(
-            "--elbo-samples and --advi-iters belong to --method advi, which takes no minibatches",
+            "--elbo-samples and --advi-iters belong to --method advi, which does not support minibatches",
         ));
     }
     let in_blocks = request.records.is_some();
@@ -112,17 +112,17 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
         Some(MethodName::Smiso) => {
             if request.estimator.is_some() || request.optimizer.is_some() {
                 return Err(Error::setting(
-                    "--method smiso has its own estimator and steps: leave out --estimator and --optimizer",
+                    "--method smiso has its own estimator and steps: remove --estimator and --optimizer",
                 ));
             }
             if request.trace_variance.is_some() {
                 return Err(Error::setting(
-                    "--method smiso has no gradient estimator to trace: leave out --trace-variance",
+                    "--method smiso has no gradient estimator to trace: remove --trace-variance",
                 ));
             }
             if request.tol.is_some() {
                 return Err(Error::setting(
-                    "--method smiso has no stopping rule: leave out --tol, and give --max-iters or --max-seconds",
+                    "--method smiso has no stopping rule: remove --tol, and give --max-iters or --max-seconds",
                 ));
             }
             Ok(Some(Method::Smiso(SmisoSettings {
@@ -136,7 +136,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
         Some(MethodName::Trust) => {
             if request.trace_variance.is_some() {
                 return Err(Error::setting(
-                    "--method trust has no gradient estimator to trace: leave out --trace-variance",
+                    "--method trust has no gradient estimator to trace: remove --trace-variance",
                 ));
             }
             if request.estimator.is_some()
@@ -144,7 +144,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
                 || request.step_size.is_some()
             {
                 return Err(Error::setting(
-                    "--method trust has its own gradients and steps: leave out --estimator, --optimizer and \
+                    "--method trust has its own gradients and steps: remove --estimator, --optimizer and \
                      --step-size",
                 ));
             }

@@ -60,17 +60,17 @@ pub struct Program {
     request: FitRequest,
     threads: usize,
     model: Lowered,
-    /// The parametrisation of groups, once it is known.
+    /// The parameterisation of groups, once it is chosen.
     centring: OnceLock<Centring>,
-    /// Set where they are taken as the program has them after all.
+    /// Set if the fit uses the program's form of the groups after all.
     as_written: OnceLock<()>,
 }
 
 /// The density that a request needs.
 enum Lowered {
-    /// For all data at once.
+    /// The density of all data at once.
     Whole(Box<Model>),
-    /// Of exchangeable records.
+    /// A density of exchangeable records.
     Records(Box<RecordModel>),
     /// For exchangeable records with data in blocks.
     Blocks(Box<BlockModel>),
@@ -78,7 +78,7 @@ enum Lowered {
     Shards(Box<ShardModel>),
 }
 
-/// Makes the evaluator of shards from the input that a shard needs.
+/// Builds the evaluator of shards from the input of a shard.
 type Steps<'a> = Box<dyn FnOnce(&ShardProgram) -> Box<dyn RecordSteps> + 'a>;
 
 /// Does the same with a model of any kind.
@@ -134,7 +134,7 @@ impl Program {
         halt: Halt,
         steps: Option<Steps<'_>>,
     ) -> Result<Self, Error> {
-        // Wrong settings are said before anything slow.
+        // Checks settings before any slow step.
         request.settings(Init::Zero)?;
         let data = source.values()?;
         let build = Build {
@@ -179,8 +179,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of an earlier fit, compiled with the given settings over the stored ones, to resume the fit or draw
-    /// from it.
+    /// The program of an earlier fit, compiled with its stored settings except the given ones, to resume the fit or
+    /// draw from it.
     ///
     /// # Errors
     /// The errors of [`compile`](Self::compile), and unreadable stored files.
@@ -219,7 +219,7 @@ impl Program {
         with_model!(&self.model, |model| model.notes())
     }
 
-    /// The number of unconstrained coordinates; a program that has none cannot be fitted.
+    /// The number of unconstrained coordinates. A program without any cannot be fitted.
     pub fn dim(&self) -> usize {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
@@ -239,7 +239,7 @@ impl Program {
         with_model!(&self.model, |model| model.posterior().variables())
     }
 
-    /// Names of dimensions and labels along them: those of `--coords`, and those of declared sizes.
+    /// Names of dimensions and their labels, from `--coords` and from declared sizes.
     pub fn coordinates(&self) -> Coordinates {
         self.source.coordinates.over(self.dimension_names())
     }
@@ -322,7 +322,7 @@ impl Program {
             (None | Some("0"), _) => return Ok(Init::Zero),
             (Some("random"), _) => return Ok(Init::Random),
             (Some(file), _) => DataFile::read(file.as_ref()).map_err(|error| {
-                Error::Input(format!("--init takes 0, random or a file: {error}"))
+                Error::Input(format!("--init needs 0, random or a file: {error}"))
             })?,
         };
         if given.is_list() {
@@ -346,7 +346,7 @@ impl Program {
         with_model!(&self.model, |model| model.unconstrain_some(values)).map(Init::Point)
     }
 
-    /// Fits, and writes results where `around` says.
+    /// Fits, and writes results to the folder that `around` names.
     ///
     /// # Errors
     /// The errors of [`carry_out`], and [`Error::NoStart`] with the model's reason.
@@ -364,7 +364,7 @@ impl Program {
     }
 
     /// A fit of all data at once. It recentres groups if a first fit favours that. If the refined draws then do not
-    /// mix, it returns to the original groups, because a mean field may be far from the posterior.
+    /// mix, it returns to the program's groups, because a mean field may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -389,7 +389,7 @@ impl Program {
         let first = around.again(results);
         let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
-        // Chains that were stopped have not failed: a longer run goes on with them.
+        // Interrupted chains have not failed: a longer run continues with them.
         let stopped = matches!(
             done.made.output.fit.ended,
             Status::Interrupted { .. } | Status::BudgetReached { .. }
@@ -405,7 +405,7 @@ impl Program {
             "refined draws did not mix with the chosen centring, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
-        // The fit so far is put aside, and comes back where this one fails.
+        // The current fit is set aside, and restored if the new one fails.
         let second = around.again(ResultFolder::new(done.folder.as_deref()));
         let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
@@ -435,14 +435,15 @@ impl Program {
         if self.centring.get().is_some() {
             return;
         }
-        // Local parameters given global ones are the same to a family that knows what global parameters do to them, however they are taken.
+        // A family of local parameters given global ones models their dependence itself, so the parameterisation of
+        // local parameters does not matter to it.
         let wanted = self.request.has_centring(settings)
             && (self.request.centring.is_some()
                 || !begins_conditional(model.graph_density(), settings));
         let centring = match wanted {
             true => {
                 let mut silent = Silent;
-                // However many iterations are asked for: a short run is the beginning of a long one.
+                // For any requested number of iterations, because a short run is a prefix of a long one.
                 let budget = Budget {
                     max_seconds: self.request.max_seconds.map(|seconds| PILOT * seconds),
                     ..Budget::iterations(MAX_ITERS)
@@ -464,7 +465,7 @@ impl Program {
         About {
             model: self.source.model.clone(),
             data: data.map_or_else(String::new, |data| data.name.clone()),
-            // The instruction set that was chosen, as a run that goes on has it.
+            // The chosen instruction set, which a resumed run also uses.
             settings: requests::listed(&FitRequest {
                 simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
                 ..self.request.clone()
@@ -500,7 +501,7 @@ impl Program {
             );
         }
         let job = FitJob {
-            // What goes on is to end as what was never stopped, which has a centring.
+            // A resumed run must end as an uninterrupted one, which has a centring.
             resumable: centring.is_some(),
             problem,
             options,

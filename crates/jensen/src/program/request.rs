@@ -17,7 +17,7 @@ use crate::fit::DRAWS;
 use crate::job::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options, Save};
 
-/// Iterations allowed unless said otherwise; methods stop on their own long before.
+/// Default limit on iterations. Methods stop long before.
 pub(super) const MAX_ITERS: u64 = 100_000;
 
 /// The algorithm.
@@ -280,7 +280,7 @@ impl FitRequest {
     /// The method that the flags request.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
-            // Minibatches are a method of their own; the rest of the settings is as for stochastic gradients.
+            // Minibatches have their own methods. The other settings equal those of stochastic gradients.
             return MethodName::Bbvi;
         }
         match self.method {
@@ -421,7 +421,7 @@ impl FitRequest {
     /// The source of covariances.
     ///
     /// # Errors
-    /// Linear response is requested but corrects nothing.
+    /// Linear response is requested but has no parameters to correct.
     pub fn covariance(&self) -> Result<Covariance, Error> {
         if self.covariance != Some(CovarianceName::LinearResponse) {
             return match self.covariance_of {
@@ -435,7 +435,7 @@ impl FitRequest {
             self.family.as_deref().and_then(|f| f.split('=').next())
         {
             return Err(Error::Setting(format!(
-                "--covariance linear-response corrects mean-field fits: leave out --family {family}"
+                "--covariance linear-response corrects mean-field fits: remove --family {family}"
             )));
         }
         let names = self.covariance_of.as_deref().unwrap_or("");

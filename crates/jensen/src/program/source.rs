@@ -56,7 +56,7 @@ impl Source {
         let is_program = |path: &Path| path.extension().is_some_and(|e| e == "stan");
         if let Some(data) = data.filter(|data| is_program(data) && !is_program(model)) {
             return Err(Error::Input(format!(
-                "`{}` was given as the program and `{}` as its data: the program comes first",
+                "`{}` is given as the program and `{}` as its data, but the program must come first",
                 model.display(),
                 data.display()
             )));
@@ -198,7 +198,7 @@ impl IncludeResolver for Includes {
             return Ok(text.clone());
         }
         if self.folders.is_empty() {
-            return Err("no folder to look in; add --include DIR".into());
+            return Err("there is no folder to search; add --include DIR".into());
         }
         let text = read_within(&self.folders, path).map_err(|error| error.to_string())?;
         let Some(text) = text else {

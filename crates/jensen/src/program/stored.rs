@@ -27,7 +27,7 @@ pub struct Stored {
     pub flags: FitRequest,
     /// The start of the run.
     pub init: Init,
-    /// The parametrisation of the program's groups; null until it is chosen. Runs of earlier versions kept the
+    /// The parameterisation of the program's groups, or null until it is chosen. Runs of earlier versions kept the
     /// program's form.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
@@ -36,7 +36,7 @@ pub struct Stored {
     pub coordinates: Coordinates,
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "what a field is that is absent")]
+#[allow(clippy::unnecessary_wraps, reason = "an absent field has a default")]
 fn as_they_are() -> Option<Centring> {
     Some(Centring::default())
 }
@@ -68,7 +68,7 @@ impl Stored {
     /// Opens the folder of an earlier fit.
     ///
     /// # Errors
-    /// It is not such a folder, or damaged.
+    /// The folder does not belong to such a fit, or is damaged.
     pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
         let run = folder::open(path, FIT)?;
         let stored = folder::read_request(&run)?;

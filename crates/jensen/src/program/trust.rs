@@ -114,7 +114,7 @@ mod tests {
         let settings = given.over(usual).unwrap();
         assert_eq!((settings.eta, settings.delta0), (0.1, 2.0));
         assert_eq!(settings.gamma, usual.gamma);
-        // 3 is the usual first radius.
+        // 3 is the default first radius.
         let alone = TrustRequest {
             delta0: None,
             ..given

@@ -1,9 +1,9 @@
 //! Records whose data are read one block at a time.
 //!
 //! A program over exchangeable records needs only the data of the current records. [`RecordBlocks`] lowers it for a
-//! block when one of the block's records is requested, and keeps the last two blocks; the records of the starts stay in
-//! memory. Record numbers follow the blocks, so a caller that visits the records in order, or through
-//! [`Batches`](jensen_blackbox::records::Batches) of blocks, reads every block once.
+//! block when an evaluation requests one of the block's records, and keeps the last two blocks in memory. The records
+//! of the starts stay in memory. Record numbers follow the blocks, so a caller that visits the records in order, or
+//! through [`Batches`](jensen_blackbox::records::Batches) of blocks, reads every block once.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -36,7 +36,7 @@ use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
 /// Number of blocks in memory: minibatches at the end of one contain records of the next.
 const KEPT: usize = 2;
 
-/// Rows of the first block for which the program is lowered before anything else.
+/// Rows of the first block for which the program is lowered first.
 const FIRST: usize = 16;
 
 /// The source of records, block by block.
@@ -82,7 +82,7 @@ pub struct RecordBlocks {
     options: LowerOptions,
     execution: Execution,
     source: Box<dyn RecordSource>,
-    /// For the first few records; its prior is that of all.
+    /// The density of the first few records, with the prior of all.
     first: RecordGraph,
     recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
     held: Mutex<Option<Arc<Held>>>,
@@ -468,7 +468,7 @@ impl RecordDensity for RecordBlocks {
                 Some(all) => all.followed_by(rows),
             });
         }
-        // A record that the declarations refuse is named by its block, which comes later.
+        // The error about a record that violates its declaration names its block, and comes later.
         let Some(Ok(graph)) = all.map(|rows| self.lowered(0, rows, &numbers)) else {
             return;
         };

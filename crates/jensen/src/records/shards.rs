@@ -3,7 +3,7 @@
 //! A shard is one Parquet file. All shards have the same number of blocks. The records of all shards are numbered by
 //! their block, and within a block by shard, so a minibatch comes from the same block of all shards. Each shard
 //! evaluates its own records ([`record_step`], a function of program, file, point and share). The driver adds the parts
-//! over one binary tree of shards, so the bits depend only on the files. The driver owns everything else.
+//! over one binary tree of shards, so the bits depend only on the files. The driver does everything else.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ use crate::job::words;
 use crate::program::{Includes, Source};
 use crate::stan::Build;
 
-/// A program without its records, which a shard needs besides its file.
+/// A program without its records, which a shard needs in addition to its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
     /// The program's name in messages, its text, and its includes by their names.
@@ -81,7 +81,7 @@ impl ShardProgram {
             let table = RecordTable::open(&[shard.to_owned()], data, SHARD, Some(self.blocks))?;
             if table.digest() != digest {
                 return Err(Error::Input(format!(
-                    "the shard `{}` is not the driver's: let all machines see the same files",
+                    "the shard `{}` differs from the driver's: all machines must see the same files",
                     shard.display()
                 )));
             }

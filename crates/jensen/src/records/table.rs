@@ -13,18 +13,18 @@ use crate::Error;
 /// Bytes of the numbers of a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The same for a block of a shard, of which a worker may hold several.
+/// The same for a block of a shard. A worker may keep several in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
-/// Stretches of a block, at the least: a block has rows of several locations of the files, so that it differs little from the
-/// others where files are sorted.
+/// Smallest number of row ranges in a block. A block has rows from several places of the files, so that blocks of
+/// sorted files differ little.
 #[cfg(feature = "parquet")]
 const LOCATIONS: usize = 4;
 
 /// The rows of Parquet files as records.
 ///
-/// Row groups are cut into stretches of at most a quarter of a block. Block b of B consists of the stretches b, b + B,
-/// b + 2B, … Blocks depend on the files alone.
+/// Row groups are divided into ranges of at most a quarter of a block. Block b of B consists of the ranges b, b + B, b
+/// + 2B, … Blocks depend only on the files.
 #[cfg(feature = "parquet")]
 pub struct RecordTable {
     files: RowFiles,
@@ -59,7 +59,7 @@ impl RecordTable {
             .filter(|rows| *rows <= i32::MAX as u32);
         let Some(rows) = rows else {
             return Err(Error::Input(format!(
-                "the files have {} rows, and a fit takes at most {} records",
+                "the files have {} rows, but a fit can have at most {} records",
                 files.rows(),
                 i32::MAX
             )));
@@ -169,7 +169,7 @@ pub enum RecordTable {}
 
 #[cfg(not(feature = "parquet"))]
 impl RecordTable {
-    /// The error that this build has no reader.
+    /// The error that this build cannot read Parquet.
     ///
     /// # Errors
     /// Always.
@@ -177,7 +177,7 @@ impl RecordTable {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
 
-    /// The error that this build has no reader.
+    /// The error that this build cannot read Parquet.
     ///
     /// # Errors
     /// Always.

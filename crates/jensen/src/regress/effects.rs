@@ -1,4 +1,4 @@
-//! What columns do to the expected response: curves over the population, and averages over rows.
+//! The effects of columns on the expected response: curves over the population, and averages over rows.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use crate::program::Stored;
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Save};
 
-/// Rows that are predicted at once: draws of more would fill the memory.
+/// The number of rows to predict at once. The draws of more rows would take too much memory.
 const ROWS: usize = 4096;
 
-/// Curves that a report draws.
+/// Largest number of curves in a report.
 const DRAWN: usize = 24;
 
-/// The curves of a regression, with the program of their points.
+/// The curves of a regression, with the program that evaluates their points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeptCurves {
     curves: Vec<Curve>,
@@ -30,8 +30,8 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// The curves over the rows that were fitted; none where a formula has no value at the middle of its columns, as the logarithm of
-    /// one that may be negative.
+    /// The curves over the fitted rows, or `None` if a formula has no value at the centre of its columns, such as the
+    /// logarithm of a column that may be negative.
     pub(super) fn of(
         request: &Request,
         learnt: &Learnt,
@@ -61,7 +61,7 @@ pub struct Summary {
     pub mean: f64,
     /// Standard deviation.
     pub sd: f64,
-    /// Ends of the central 90 %.
+    /// The central 90 % interval.
     pub interval: [f64; 2],
 }
 
@@ -82,30 +82,30 @@ impl Summary {
 /// A line of a curve: the expected response, or the probability of a category, along a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The column that changes along it.
+    /// The column along the line.
     pub column: String,
     /// Its values.
     pub at: Vec<String>,
-    /// The other column with its value there.
+    /// The second column and its value.
     pub by: Option<(String, String)>,
-    /// The category, of responses that are categories.
+    /// The category, if responses are categories.
     pub category: Option<String>,
     /// The expected response.
     pub expected: Vec<Summary>,
 }
 
-/// The curves of a fit in a folder: each column from its least to its largest value, or over its levels, with other columns at their means
-/// or first levels, without effects of groups.
+/// The curves of a fit in a folder: each column from its smallest to its largest value, or over its levels, with other
+/// columns at their means or first levels, and without group effects.
 ///
 /// # Errors
-/// The folder is of no regression, or its curves have no value.
+/// The folder does not belong to a regression, or its curves have no value.
 pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
     let (run, stored) = Stored::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let Some(curves) = &kept.curves else {
         return Err(Error::Input(
-            "no column of this regression has a curve; `jensen regress predict` predicts rows of a table".to_owned(),
+            "no column of this regression has a curve; `jensen regress predict` predicts the rows of a table".to_owned(),
         ));
     };
     let build = Build {
@@ -151,7 +151,7 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
     Ok(lines)
 }
 
-/// Expected responses of rows at draws.
+/// Expected responses of rows at each draw.
 struct Expected {
     table: DrawsTable,
     first: usize,
@@ -182,7 +182,7 @@ impl Expected {
         }
         let Some((first, shape)) = found else {
             return Err(Error::Input(
-                "the program of new rows has no expected values".to_owned(),
+                "the program for new rows has no expected values".to_owned(),
             ));
         };
         Ok(Self {
@@ -193,7 +193,7 @@ impl Expected {
         })
     }
 
-    /// Matrices run down their columns.
+    /// Matrices are in column-major order.
     fn draws(&self, row: usize, category: usize) -> impl Iterator<Item = f64> {
         let at = self.first + category * self.rows + row;
         (0..self.table.len()).map(move |draw| self.table.row(draw)[at])
@@ -226,17 +226,18 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
         figures.push(figure(curve, own, &response, probabilities));
     }
     Some(Exhibit {
-        heading: "What does each column do?".to_owned(),
+        heading: "How does the response depend on each column?".to_owned(),
         note: format!(
-            "The expected {response} along each column, with other columns at their means or first levels, and without effects of groups. \
-             Bands hold 90 % of the posterior. `jensen regress curves` writes the numbers, `jensen regress effects` averages over rows."
+            "The expected {response} along each column, with other columns at their means or first levels and \
+             without group effects. Bands are 90 % intervals of the posterior. `jensen regress curves` writes \
+             the numbers, and `jensen regress effects` averages over rows."
         ),
         figures,
         ..Exhibit::default()
     })
 }
 
-/// Of several responses the lines are their means, of categories their probabilities.
+/// For several responses the lines are their means, and for categories their probabilities.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
@@ -295,18 +296,19 @@ pub struct Effect {
     pub column: String,
     /// `dY/dX`, or the two levels.
     pub contrast: String,
-    /// The category, of responses that are categories.
+    /// The category, if responses are categories.
     pub category: Option<String>,
     /// The average over the rows.
     pub estimate: Summary,
 }
 
-/// The average effects of columns over the rows of a table, as the package marginaleffects defines them (Arel-Bundock, Greifer and Heiss,
-/// Journal of Statistical Software 111, 2024): of a number the mean slope of the expected response, of a factor the mean difference of
-/// each level from the first one. Rows keep their groups; of successes among trials the expected response is a probability.
+/// The average effects of columns over the rows of a table, as the R package marginaleffects defines them
+/// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024): the mean slope of the expected
+/// response for a number, and the mean difference of each level from the first one for a factor. Rows keep their
+/// groups. For successes among trials the expected response is a probability.
 ///
 /// # Errors
-/// The folder is of no regression; a column is missing, or holds what the fit does not know.
+/// The folder does not belong to a regression, or a column is missing or has values that are not in the fit.
 pub fn effects(
     folder: &Path,
     frame: &Frame,

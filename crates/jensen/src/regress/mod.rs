@@ -1,7 +1,7 @@
-//! Regressions: a formula and a table, fitted as any other program.
+//! Regressions: a formula and a table, fitted like any other program.
 //!
-//! [`Regression`] writes the program ([`jensen_regress`]); [`Program`](crate::program::Program) fits it, and its folder keeps what
-//! [`predict`] needs for new rows.
+//! [`Regression`] writes the program ([`jensen_regress`]); [`Program`](crate::program::Program) fits it, and its folder
+//! keeps the state that [`predict`] needs for new rows.
 
 mod effects;
 mod sensitivity;
@@ -30,11 +30,11 @@ use crate::{Error, Generator, Sample, Save};
 pub struct Kept {
     /// The request.
     pub request: Request,
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// Rows used.
+    /// The number of rows used.
     pub rows: usize,
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub of_rows: usize,
     /// Notes on the rows.
     pub notes: Vec<String>,
@@ -42,9 +42,9 @@ pub struct Kept {
     pub priors: Vec<(String, String, bool)>,
     /// The named constants of priors: mean and standard deviation of the response.
     pub constants: Vec<(String, f64)>,
-    /// The variables that answer the user, in the order in which they are shown.
+    /// The variables to report, in order.
     pub shown: Vec<String>,
-    /// The information that new rows need.
+    /// The state for new rows.
     pub learnt: Learnt,
     /// The expected response along each column.
     pub curves: Option<KeptCurves>,
@@ -54,7 +54,7 @@ impl Kept {
     /// Reads the regression of a fit's folder.
     ///
     /// # Errors
-    /// The fit is no regression, or the file is damaged.
+    /// The fit is not a regression, or the file is damaged.
     pub fn read(folder: &RunDir) -> Result<Self, Error> {
         let path = folder.path().join(REGRESSION);
         if !path.is_file() {
@@ -63,11 +63,12 @@ impl Kept {
                 folder.path().display()
             )));
         }
-        serde_json::from_slice(&read_bytes(&path)?)
-            .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))
+        serde_json::from_slice(&read_bytes(&path)?).map_err(|error| {
+            Error::Input(format!("Jensen cannot read `{}`: {error}", path.display()))
+        })
     }
 
-    /// The summaries that answer the user, in the order in which they are shown.
+    /// The summaries to report, in order.
     pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
         let of = |name: &String| {
             let name = name.clone();
@@ -78,7 +79,7 @@ impl Kept {
     }
 }
 
-/// A regression as a program that is ready to be fitted.
+/// A regression as a program that Jensen can fit.
 pub struct Regression {
     /// The program with its data.
     pub source: Source,
@@ -92,7 +93,7 @@ impl Regression {
     /// Writes the program of a regression over a table.
     ///
     /// # Errors
-    /// A formula, a prior or the table is wrong.
+    /// A formula, a prior or the table is invalid.
     pub fn new(request: &Request, frame: &Frame) -> Result<Self, Error> {
         let frame = &*with_maps(request, frame)?;
         let regression = jensen_regress::Regression::new(request, frame)?;
@@ -140,7 +141,7 @@ impl Regression {
     }
 }
 
-/// Whether a stored regression left its data out.
+/// Whether a stored regression omits its data.
 pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
     serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
@@ -157,10 +158,11 @@ fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, 
     Ok(made)
 }
 
-/// A table from a file: CSV, TSV, NPY, NPZ, or Parquet in builds that read it; at most `most` bytes of a compressed one.
+/// Reads a table from a file: CSV, TSV, NPY, NPZ, or Parquet if the build supports it. A compressed file may have at
+/// most `most` bytes of data.
 ///
 /// # Errors
-/// The file cannot be read, or is no table.
+/// The file cannot be read, or is not a table.
 pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
     Ok(Frame::of_table(&Table::read_within(path, most)?))
 }
@@ -169,17 +171,17 @@ pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
 pub struct Predicted {
     /// Draws of `linear`, `expected` and `predicted`.
     pub sample: Sample,
-    /// The rows of the table that they are for, from 0; rows with missing values have none.
+    /// The indices of the predicted rows, from 0. Rows with missing values have no prediction.
     pub rows: Vec<usize>,
-    /// Names of dimensions and labels along them.
+    /// Names of dimensions and their labels.
     pub coordinates: Coordinates,
 }
 
-/// Predicts rows of a table at the draws of a fit in a folder. Levels of groups that the fit does not know have effects drawn
-/// from the distribution of all groups.
+/// Predicts rows of a table at the draws of a fit in a folder. Levels of groups that are not in the fit have effects
+/// drawn from the distribution of all groups.
 ///
 /// # Errors
-/// The folder does not belong to a regression, or a column is missing or has levels that the fit has not seen.
+/// The folder does not belong to a regression, or a column is missing or has levels that are not in the fit.
 pub fn predict(
     folder: &Path,
     frame: &Frame,

@@ -1,5 +1,6 @@
-//! Where a prior matters: what the posterior would be under priors to another power (Kallioinen, Paananen, Bürkner and Vehtari, Detecting and
-//! diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing 34, 2024).
+//! Sensitivity to priors: the change of the posterior when priors are raised to a power (Kallioinen, Paananen, Bürkner
+//! and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing
+//! 34, 2024).
 
 use jensen_data::DataSet;
 
@@ -7,28 +8,28 @@ use super::Kept;
 use crate::stan::Build;
 use crate::{Error, Fitted, Generator, Save};
 
-/// Shifts of a mean in standard deviations, for each doubling of the power of the priors, from which on a prior is said to matter: about
-/// the shift of a normal distribution that their threshold of 0.05 stands for.
+/// Smallest reported shift of a mean, in standard deviations per doubling of the power of the priors. It is about the
+/// shift of a normal distribution that corresponds to the threshold of 0.05 in that paper.
 const SHIFT: f64 = 0.3;
 
-/// A parameter that the priors move.
+/// A parameter that is sensitive to its prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitive {
     /// Its name.
     pub name: String,
-    /// How far its mean moves for each doubling of the power of all priors, in standard deviations.
+    /// The shift of its mean for each doubling of the power of all priors, in standard deviations.
     pub shift: f64,
 }
 
-/// Rows of the tables that are looked at: the prior of more hardly matters, and their program takes long to build.
+/// Largest number of rows for this check. With more rows the prior hardly matters, and the program takes long to build.
 const ROWS: usize = 20_000;
 
-/// The answers of a regression whose posterior means move by more than 0.3 standard deviations for each doubling of the power of all
-/// priors, by the derivative at their power of 1: with respect to its logarithm it is the covariance with the log density of the priors.
-/// `log_prior` is the program of that density over the data.
+/// The parameters whose posterior means move by more than 0.3 standard deviations for each doubling of the power of all
+/// priors. The estimate is a derivative at power 1: with respect to the logarithm of the power, it is the covariance
+/// with the log density of the priors. `log_prior` is the program of that density over the data.
 ///
 /// # Errors
-/// That program cannot be evaluated.
+/// This program cannot be evaluated.
 pub fn sensitivity(
     kept: &Kept,
     log_prior: &str,

@@ -27,7 +27,7 @@ pub struct Coherence {
     pub cv: Option<f64>,
 }
 
-/// Documents that hold words and pairs of words: `counts[topic][pair(i, j)]`, i ≤ j.
+/// Documents with each word and pair of words: `counts[topic][pair(i, j)]`, i ≤ j.
 struct Counts {
     together: Vec<u64>,
 }
@@ -37,8 +37,8 @@ fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
-/// The coherence of topics, each given by its top words in descending order of probability (the first 64 count), over
-/// `documents`. Reads the documents once.
+/// The coherence of topics, each given by its top words in descending order of probability (only the first 64 are
+/// used), over `documents`. Reads the documents once.
 pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
     let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
     let stride = pair(0, words);
@@ -55,7 +55,7 @@ pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherenc
         together: vec![0; stride * topics.len()],
     };
     let tasks = documents.len().div_ceil(TASK);
-    // Sums of whole numbers do not depend on their order.
+    // Sums of integers do not depend on their order.
     let counts = (0..tasks)
         .into_par_iter()
         .fold(empty, |mut counts, task| {
@@ -141,7 +141,7 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
 /// The addition to probabilities of pairs in C_V, as in its authors' program.
 const EPSILON: f64 = 1e-12;
 
-/// C_V of the words that occur; at least two must.
+/// C_V of the words that occur. There must be at least two.
 fn cv(words: usize, table: &[u64], total: f64) -> Option<f64> {
     let share = |i: usize, j: usize| table[pair(i.min(j), i.max(j))] as f64 / total;
     let there: Vec<usize> = (0..words).filter(|i| share(*i, *i) > 0.0).collect();

@@ -15,7 +15,7 @@ pub struct Collection<'a> {
     pub(super) heldout: Option<Box<dyn Documents + 'a>>,
     /// The words by term.
     pub(super) words: Cow<'a, [String]>,
-    /// How text became words.
+    /// The rule that split text into words.
     pub(super) tokeniser: Tokeniser,
     /// The digest of the documents.
     pub(super) digest: String,
@@ -62,7 +62,7 @@ impl<'a> Collection<'a> {
         &self.words
     }
 
-    /// How text became words.
+    /// The rule that split text into words.
     pub fn tokeniser(&self) -> &Tokeniser {
         &self.tokeniser
     }

@@ -30,9 +30,9 @@ pub struct CorpusRequest {
     /// Largest number of documents with a word.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
-    /// Largest number of words, by document frequency; 0 keeps all.
+    /// Largest number of words, by document frequency. 0 keeps all.
     pub max_terms: Option<usize>,
-    /// Words to leave out: `english`, `none`, or a file of words.
+    /// Words to omit: `english`, `none`, or a file of words.
     pub stop_words: Option<String>,
     /// Fewest letters of a word.
     pub min_length: Option<usize>,
@@ -79,13 +79,11 @@ impl CorpusRequest {
         let [least, most] = self.lengths();
         if least == 0 || most < least {
             return Err(Error::setting(
-                "--min-length must be at least 1, and --max-length no smaller",
+                "--min-length must be at least 1, and --max-length at least --min-length",
             ));
         }
         if self.pattern.is_some() && !self.keep.is_empty() {
-            return Err(Error::setting(
-                "--pattern defines the words: leave --keep out",
-            ));
+            return Err(Error::setting("--pattern defines the words: remove --keep"));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Curves;
 use crate::job;
 
-/// Points of a curve; more are indistinguishable.
+/// Number of points of a curve. More are indistinguishable.
 const POINTS: usize = 1000;
 
 /// Sizes of a run.
@@ -95,7 +95,7 @@ impl TopicsCourse {
     /// Documents per second, excluding scoring.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
-        // Batches that end a pass may be short; over a pass the mean size is exact.
+        // The last batch of a pass may be short, so the mean size over a pass is exact.
         let documents = iterations as f64 * self.sizes.documents / self.sizes.batches();
         (seconds > 0.0).then(|| documents / seconds)
     }
@@ -141,7 +141,7 @@ mod tests {
         };
         let mut gathered = TopicsCourse::new(sizes);
         for record in [
-            // The first follows the start, the third is held up by a score.
+            // The first follows the start, and a score delays the third.
             record(1, 9.0, None),
             record(2, 10.0, None),
             record(3, 25.0, Some(-7.0)),

@@ -7,29 +7,29 @@ use jensen_report::Exhibit;
 
 use super::TopicModel;
 
-/// The number of documents that are examined, in groups of neighbours spread evenly over the training documents; all if
-/// there are fewer.
+/// Number of documents to examine, in groups of neighbours spread evenly over the training documents, or all if there
+/// are fewer.
 const LOOKED_AT: usize = 2000;
 const GROUPS: usize = 20;
 
-/// When a local step ends: shares are shown in whole per cent.
+/// Stopping rule of a local step. Shares are shown as integer percentages.
 const RULE: LocalRule = LocalRule {
     tolerance: 1e-3,
     max_iterations: 100,
 };
 
-/// Tokens that a document has at least: the share of a topic in fewer is mostly its prior.
+/// Smallest number of tokens of a document. With fewer, the share of a topic is mostly its prior.
 const TOKENS: f64 = 10.0;
 
 /// Topics with documents, the largest ones, and documents of each.
 const TOPICS: usize = 60;
 const EACH: usize = 3;
 
-/// Words that are shown of a document.
+/// Number of words to show of a document.
 const WORDS: usize = 12;
 
-/// The documents with the largest shares of each topic, among a sample of the training documents; none if no document
-/// is long enough.
+/// The documents with the largest shares of each topic, among a sample of the training documents, or none if no
+/// document is long enough.
 ///
 /// Costs the local steps of at most 2000 documents.
 pub(super) fn exhibit(
@@ -43,7 +43,7 @@ pub(super) fn exhibit(
     order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]).then(a.cmp(b)));
     order.truncate(TOPICS);
     let predictor = Predictor::new(&model.topics, RULE, simd);
-    // By topic, the documents so far with their shares, the largest first.
+    // For each topic, the documents so far with their shares, the largest first.
     let mut best: Vec<Vec<(f64, usize)>> = vec![Vec::new(); topics];
     let mut bag = Bag::new();
     for (first, count) in groups(documents.len()) {
@@ -79,14 +79,14 @@ pub(super) fn exhibit(
     }
     let looked_at = match documents.len() {
         n if n <= LOOKED_AT => "all training documents".to_owned(),
-        n => format!("{LOOKED_AT} of {n} training documents, evenly over all of them"),
+        n => format!("{LOOKED_AT} of {n} training documents, spread evenly over all of them"),
     };
     (!rows.is_empty()).then(|| Exhibit {
         heading: "Documents of each topic".to_owned(),
         note: format!(
-            "The documents with the largest share of each topic, among {looked_at}. The number is the line of the \
-             document in the output of `jensen topics predict` for the corpus. The words are the most frequent \
-             words of the document that belong to this topic."
+            "The documents with the largest share of each topic, among {looked_at}. The number is the line of \
+             the document in the output of `jensen topics predict` for the corpus. The words are the \
+             document's most frequent words of this topic."
         ),
         table: (
             ["topic", "document", "share", "tokens", "words"].map(str::to_owned).to_vec(),
@@ -96,7 +96,7 @@ pub(super) fn exhibit(
     })
 }
 
-/// First documents and lengths of the groups that are looked at.
+/// First documents and lengths of the groups in the sample.
 fn groups(documents: usize) -> Vec<(usize, usize)> {
     if documents <= LOOKED_AT {
         return vec![(0, documents)];

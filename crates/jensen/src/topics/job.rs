@@ -23,16 +23,16 @@ use crate::job::{
     request,
 };
 
-/// Held-out documents that are scored along a run; at its end all are.
+/// Number of held-out documents that are scored during a run. At its end all are scored.
 const SCORED: usize = 1000;
 
-/// Fewer topics in use than all over this are worth a word.
+/// If fewer topics than all over this are in use, a note reports it.
 const FEWEST: f64 = 3.0;
 
-/// Standard errors of its own score by which a fit may be below the plain one.
+/// Number of standard errors of its own score by which a fit may be below the plain model.
 const ERRORS: f64 = 2.0;
 
-/// More passes than any run makes.
+/// More passes than any run has.
 const UNBOUNDED: f64 = 1e9;
 
 /// A fit of topics that is ready to run.
@@ -43,7 +43,7 @@ pub struct TopicsJob<'a> {
     settings: LdaSettings,
     simd: Simd,
     open_seconds: f64,
-    /// The process that makes the local steps, if it is not this one.
+    /// The process that makes the local steps, if it is another one.
     shards: Option<Box<dyn Shards + 'a>>,
 }
 
@@ -79,7 +79,7 @@ pub fn fit_topics<'a>(
 /// As [`fit_topics`], with the same bits. `shards`, if any, run the local steps.
 ///
 /// # Errors
-/// The errors of [`fit_topics`], and shards that do not answer; a run with a checkpoint can be resumed.
+/// The errors of [`fit_topics`], and shards that do not answer. A run with a checkpoint can be resumed.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,
@@ -91,7 +91,7 @@ pub fn fit_topics_on<'a>(
     let settings = run.flags.settings()?;
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
-    // What is the default may change with the version; a stored run goes on as it began.
+    // Defaults may change with the version, but a stored run continues as it began.
     run.flags.inference = Some(settings.inference.name().to_owned());
     run.digest.clone_from(&collection.digest);
     let tokens = collection.train.tokens();
@@ -262,7 +262,8 @@ impl Job for TopicsJob<'_> {
             // Roughly: the topics in single precision and their statistics, three times in double precision while they
             // are written to a checkpoint, and the documents of a batch.
             bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
-            advice: "ask for fewer topics or words (--max-terms of `jensen topics build`), or allow more (--memory-limit)"
+            advice: "use fewer topics or words (--max-terms of `jensen topics build`), or raise the limit \
+                     (--memory-limit)"
                 .to_owned(),
         }
     }
@@ -325,13 +326,14 @@ impl Job for TopicsJob<'_> {
                 (Inference::MeanField, _) => "fit again without `--temper`, or use fewer topics",
             };
             evidence.notes.push(format!(
-                "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), and {dead} hold \
-                 less than a tenth of an even share: {advice}"
+                "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), \
+                 and {dead} have less than a tenth of an even share: {advice}"
             ));
         }
         if made.output.fit.completion.is_none() {
             evidence.notes.push(
-                "the corpus holds out no documents, so Jensen cannot score the topics: build it with --heldout 0.01".to_owned(),
+                "the corpus has no held-out documents, so Jensen cannot score the topics: build it with \
+                 --heldout 0.01".to_owned(),
             );
         }
         evidence

@@ -12,10 +12,10 @@ const MAPPED: usize = 200;
 /// Number of topics with words on the map.
 const SPELLED: usize = 60;
 
-/// Parts of the vocabulary that are gone through by themselves: sums do not depend on the number of threads.
+/// Parts of the vocabulary that are processed separately, so that sums do not depend on the number of threads.
 const PIECES: usize = 32;
 
-/// Words of a topic that are shown, and among how many of its most probable ones they are looked for.
+/// Number of words to show of a topic, and the number of its most probable words from which they are chosen.
 const WORDS: usize = 20;
 const CANDIDATES: usize = 400;
 
@@ -24,10 +24,10 @@ const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
-/// Weight of a word's probability in a topic against how much more probable it is there than elsewhere.
+/// Weight of a word's probability in a topic against the ratio of this probability to that in other topics.
 const RELEVANCE: f64 = 0.6;
 
-/// The map of the largest topics of a model; `None` with fewer than three.
+/// The map of the largest topics of a model. `None` with fewer than three.
 ///
 /// Positions are those of classical scaling (Torgerson 1952) of the Hellinger distances between topics' distributions of words. Words
 /// are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis, 2014): log p(w | topic) and log p(w | topic) / p(w).
@@ -43,7 +43,7 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     }
     let totals = topics.totals();
     let n = order.len();
-    // Bhattacharyya coefficients, term by term; and the probabilities of terms over all topics.
+    // Bhattacharyya coefficients, term by term, and the probabilities of terms over all topics.
     let length = topics.terms.div_ceil(PIECES).max(1);
     let piece = |piece: usize| {
         let (mut affinities, mut overall) = (vec![0.0; n * n], Vec::with_capacity(length));
@@ -115,11 +115,11 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// The eigenvectors of the two largest eigenvalues of a matrix with few negative ones, times the roots of these: by
-/// orthogonal iteration with additional vectors.
+/// The eigenvectors of the two largest eigenvalues of a matrix with few negative ones, times the roots of these
+/// eigenvalues, by orthogonal iteration with additional vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
-    // Columns of the matrix, those of the largest topics.
+    // Columns of the matrix, for the largest topics.
     let mut vectors: Vec<Vec<f64>> = matrix
         .chunks_exact(n)
         .take(width)
@@ -170,7 +170,7 @@ fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     axes
 }
 
-/// Gram and Schmidt, twice; vectors that the others span are dropped.
+/// Gram and Schmidt, twice. It drops vectors that the others span.
 fn orthonormalise(vectors: &mut Vec<Vec<f64>>) {
     let mut kept: Vec<Vec<f64>> = Vec::new();
     for mut vector in vectors.drain(..) {
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn axes_are_those_of_all_eigenvectors() {
-        // Points about a line, and a little about a plane: 40 topics whose distances lie in five dimensions.
+        // Points around a line, and a little around a plane: 40 topics whose distances need five dimensions.
         let n = 40;
         let wave =
             |i: usize, d: usize| ((i * (2 * d + 3) + d) as f64).sin() * 0.4f64.powi(d as i32);

@@ -26,7 +26,7 @@ pub struct TopicModel {
 pub enum TopicModelError {
     /// The bytes are not a complete and unchanged file written by Jensen.
     Bytes(CheckpointError),
-    /// They contain something else.
+    /// The bytes are not such a fit.
     Content(ArchiveError),
 }
 
@@ -54,7 +54,7 @@ impl TopicModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, have another format version or are not such a fit.
     pub fn decode(bytes: &[u8]) -> Result<Self, TopicModelError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(TopicModelError::Bytes)?;
         Self::restore(&checkpoint.state).map_err(TopicModelError::Content)

@@ -5,7 +5,7 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
-/// Topics in the page's table; all are in `fit.json`.
+/// Topics in the page's table. `fit.json` has all.
 const ROWS: usize = 200;
 
 /// The records of a run against passes.
@@ -35,7 +35,7 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
         figures.push((
-            chart("Held-out score", "log predictive, nats a word", &curves.heldout, true),
+            chart("Held-out score", "log predictive, nats per word", &curves.heldout, true),
             "Mean log predictive probability of a held-out word by document completion; higher is better.".to_owned(),
         ));
     }
@@ -49,7 +49,7 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     }
     if curves.bound.len() > 1 {
         figures.push((
-            chart("Bound", "nats a token", &curves.bound, false),
+            chart("Bound", "nats per token", &curves.bound, false),
             "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
         ));
     }
@@ -86,9 +86,9 @@ pub fn report_page(
     sections.push(Exhibit {
         heading: "Topics".to_owned(),
         note: format!(
-            "The largest topics first, with their shares of the tokens and the coherence of their top words over \
-             the training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; higher is \
-             better.{more}"
+            "The largest topics first, with their shares of the tokens and the coherence of their top words \
+             over the training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; \
+             higher is better.{more}"
         ),
         table: (
             ["topic", "share", "NPMI", "UMass", "most probable words"].map(str::to_owned).to_vec(),
@@ -109,8 +109,8 @@ pub fn report_page(
     }
     let error = summary
         .heldout_log_predictive_se
-        .map_or("nats a word".to_owned(), |se| {
-            format!("± {se:.4} nats a word")
+        .map_or("nats per word".to_owned(), |se| {
+            format!("± {se:.4} nats per word")
         });
     let (tone, headline) = match (summary.judgement.trusted, summary.finished) {
         (true, _) => (Tone::Good, "Trusted: all passes completed"),
@@ -133,7 +133,7 @@ pub fn report_page(
                 "topics in use",
                 format!("{:.0}", summary.topics_in_use),
                 format!(
-                    "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
+                    "of {}, exp of the entropy of their shares; {} have less than a tenth of an even share",
                     summary.topics, summary.dead_topics
                 ),
             ),
@@ -142,7 +142,7 @@ pub fn report_page(
             Fact::new(
                 "speed",
                 number(summary.docs_per_second, 0),
-                "documents a second",
+                "documents per second",
             ),
         ]
         .into_iter()

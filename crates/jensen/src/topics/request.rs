@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::job::words;
 
-/// Top words in results unless said otherwise.
+/// Default number of top words in results.
 const WORDS: usize = 10;
 
-/// Held-out scores a pass unless said otherwise.
+/// Default number of held-out scores per pass.
 const EVALUATIONS: f64 = 5.0;
 
 /// Settings of a topic model's fit; absent settings have defaults.
@@ -94,7 +94,7 @@ impl TopicsRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// There is no such instruction set.
+    /// The instruction set does not exist.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -155,7 +155,7 @@ impl TopicsRequest {
             LearnAlpha::Symmetric => true,
             LearnAlpha::Asymmetric => {
                 return Err(Error::setting(
-                    "eta is learned as one number for all words: --learn-eta symmetric",
+                    "Jensen learns eta as one number for all words: use --learn-eta symmetric",
                 ));
             }
         };
@@ -176,18 +176,18 @@ impl TopicsRequest {
     }
 }
 
-/// Passes after which an inferred temperature is 1 unless the request says otherwise.
+/// Default number of passes after which an inferred temperature is 1.
 pub(super) const COOLING: f64 = 0.5;
 
 /// Defaults of collapsed inference: α is this over K …
 const ALPHA: f64 = 5.0;
-/// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats per word, and of 20 topics of news a quarter
-/// 0.01 …
+/// … and at most this. With 3 topics of short texts α = 5/3 loses 0.14 nats per word, and with 20 topics of news a
+/// quarter loses 0.01 …
 const MOST_ALPHA: f64 = 0.1;
 /// … η this over K …
 const ETA: f64 = 5.0;
-/// … and at most this: the addition to a topic must be small relative to the topic's words, and there are fewer of
-/// those the more topics there are. On 20 000 abstracts with 500 topics, 0.05 loses 0.05 nats per word …
+/// … and at most this. The addition to a topic must be small relative to the topic's words, whose number decreases with
+/// the number of topics. On 20 000 abstracts with 500 topics, 0.05 loses 0.05 nats per word …
 const MOST_ETA: f64 = 0.05;
 /// … the delay of the step sizes …
 const TAU: f64 = 64.0;
@@ -243,7 +243,7 @@ mod tests {
             ),
             (100, 1024.0, 0.7, 1.0)
         );
-        // Without a temperature policy inference is collapsed, with defaults of its own.
+        // Without a temperature policy inference is collapsed, with its own defaults.
         let plain = TopicsRequest {
             topics: Some(50),
             temper: Some("none".into()),

@@ -24,7 +24,7 @@ const DOCUMENTS: &str = "documents.corpus";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// Location of the corpus; for an update, inside the folder.
+    /// Location of the corpus. For an update, inside the folder.
     pub corpus: PathBuf,
     /// Its digest.
     pub digest: String,
@@ -52,11 +52,11 @@ impl TopicsRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is not such a folder, or its request is damaged.
+/// The folder does not belong to such a fit, or its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;
-    // Runs of versions that knew the mean field alone, or took it by default, do not say so.
+    // Runs of versions that had only the mean field, or used it by default, do not state it.
     let mean_field = || Inference::MeanField.name().to_owned();
     stored.flags.inference.get_or_insert_with(mean_field);
     Ok((run, stored))

@@ -100,7 +100,7 @@ pub struct TopicsSummary {
     /// Topics in use: exp of the entropy of their shares of the tokens, from 1 to the number of topics.
     #[serde(default)]
     pub topics_in_use: f64,
-    /// Topics that account for less than a tenth of an even share of the tokens.
+    /// Topics with less than a tenth of an even share of the tokens.
     #[serde(default)]
     pub dead_topics: usize,
     /// The final values of an inferred global temperature, the chosen one first.
@@ -111,8 +111,7 @@ pub struct TopicsSummary {
     pub learned_alpha: Vec<f64>,
 }
 
-/// Topics in use: exp of the entropy of shares that add up to 1. It equals the number of topics if all shares are
-/// equal.
+/// Topics in use: exp of the entropy of shares that sum to 1. It equals the number of topics if all shares are equal.
 pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
@@ -124,7 +123,7 @@ pub fn dead(shares: &[f64]) -> usize {
     shares.iter().filter(|share| **share < least).count()
 }
 
-/// A topic with less than this part of an even share is dead.
+/// A topic with less than this fraction of an even share is dead.
 const DEAD: f64 = 0.1;
 
 /// Numbers that are not finite are written as `null`.

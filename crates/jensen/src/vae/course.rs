@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{HistoryPoint, VaeCurves};
 use crate::job;
 
-/// Points of a curve; more are indistinguishable.
+/// Number of points of a curve. More are indistinguishable.
 const POINTS: usize = 1000;
 
 fn number(record: &Record, name: &str) -> Option<f64> {

@@ -48,13 +48,13 @@ const SLACK: f64 = 0.005;
 /// Drawn records in a picture, in rows of [`COLUMNS`].
 const DRAWN: usize = 100;
 
-/// Records beside their reconstructions in a picture.
+/// Number of records and reconstructions in a picture.
 const REBUILT: usize = 50;
 
-/// Pictures in a row.
+/// Number of pictures per row.
 pub const COLUMNS: usize = 10;
 
-/// Pictures along each side of the latent plane.
+/// Number of pictures along each side of the latent plane.
 const SIDE: usize = 20;
 
 /// A run as stored in its folder.
@@ -76,7 +76,7 @@ pub struct VaeRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is not such a folder, or its request is damaged.
+/// The folder does not belong to such a fit, or its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;
@@ -188,7 +188,7 @@ pub struct VaeJob<'a> {
     open_seconds: f64,
 }
 
-/// How both networks are trained.
+/// The training settings of both networks.
 enum Training<'a> {
     Bound(Box<Trainer<'a>>),
     WakeSleep(Box<WakeSleep<'a>>),
@@ -260,7 +260,7 @@ pub fn fit_vae<T>(
     carry_out(job, around).map(then)
 }
 
-/// The memory of training, known before networks are made.
+/// The memory of training, known before the networks are allocated.
 fn need(data: &VaeData, settings: &TrainSettings) -> Need {
     let VaeData {
         rows,
@@ -296,11 +296,11 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
             "a fit of networks of {weights} weights to {} records",
             rows.rows()
         ),
-        // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
-        // and their gradients for a minibatch, and data that are not mapped.
+        // A rough estimate: weights with the optimiser's and the checkpoint's copies, values of every layer and their
+        // gradients for a minibatch, and data that are not mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
-        advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
-         IDX, or allow more memory (--memory-limit)"
+        advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY \
+                 or IDX, or raise the limit (--memory-limit)"
             .to_owned(),
     }
 }
@@ -410,7 +410,7 @@ impl Job for VaeJob<'_> {
     }
 
     fn budget(&self) -> Budget {
-        // Whole iterations; a pass that is one of them must not become two by rounding.
+        // Whole iterations, so that rounding does not turn a pass of one iteration into two.
         let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
         Budget {
             max_seconds: self.flags().max_seconds,
@@ -436,8 +436,8 @@ impl Job for VaeJob<'_> {
             if old != new {
                 let word = |x: Option<&Value>| x.map_or("nothing".to_owned(), ToString::to_string);
                 return Err(Error::Setting(format!(
-                    "the checkpoint holds weights of another {what} ({}, now {}), which cannot change in a resumed run: leave the flag \
-                     out, or start a new run with --out",
+                    "the checkpoint has weights of another {what} ({}, now {}), which cannot change in a \
+                     resumed run: remove the flag, or start a new run with --out",
                     word(old),
                     word(new)
                 )));
@@ -489,7 +489,7 @@ impl Job for VaeJob<'_> {
             ..Evidence::new(made.status.clone(), work)
         };
         if matches!(made.status, Status::Diverged { .. }) {
-            evidence.advice = Some("The last good weights are kept.");
+            evidence.advice = Some("Jensen keeps the last weights with a finite bound.");
         }
         if passes < settings.warm_up - 1e-9 {
             evidence.against.against(Reason::new(
@@ -512,8 +512,8 @@ impl Job for VaeJob<'_> {
             ));
         }
         evidence.baseline = output.plain.map(|(model, score)| {
-            // What a posterior of the weights costs is no part of how well records are explained, and the plain model's parameters pay
-            // nothing for theirs either.
+            // The cost of a posterior of the weights does not measure how well the model explains records, and the
+            // plain model pays nothing for its parameters either.
             let explained =
                 output.training.bound + output.weight_divergence / self.train.len() as f64;
             let fit = output.validated.map_or(explained, |v| v.bound);
@@ -536,11 +536,11 @@ impl Job for VaeJob<'_> {
             .map(|i| format!("x{i}"))
             .collect();
         evidence.notes.extend(self.data.units.notes(&names));
-        // Right where there is nothing to say, so it does not stand against the fit.
+        // Correct for rows without information, so it is no reason against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
-                "no latent value is active: if the records have structure, run more epochs, warm up (--warm-up), or start from \
-                 larger weights (--initial-sd)"
+                "no latent value is active: if the records have structure, run more epochs, warm up \
+                 (--warm-up), or start from larger weights (--initial-sd)"
                     .to_owned(),
             );
         }
@@ -665,7 +665,7 @@ pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
             pairs.resize(start + width, 0.0);
             shown.read(row * COLUMNS + i, &mut pairs[start..]);
         }
-        // A last row that is not full ends as it began.
+        // An incomplete last row is padded.
         pairs.resize(
             pairs.len() + (COLUMNS.min(shown.len()) - count) * width,
             0.0,

@@ -6,11 +6,11 @@ use jensen_report::figure::Image;
 /// Conversion of a record to a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Pixels from left to right.
+    /// Number of pixels from left to right.
     pub width: usize,
     /// Pixels from top to bottom.
     pub height: usize,
-    /// Whether values lie between 0 (black) and 1 (white). Otherwise the smallest and the largest value of all pictures
+    /// Whether values are between 0 (black) and 1 (white). Otherwise the smallest and the largest value of all pictures
     /// are black and white.
     pub unit: bool,
     /// Picture pixels per record pixel in each direction.
@@ -32,8 +32,8 @@ impl Frame {
     }
 }
 
-/// Records side by side in rows of `columns`, with a grey line between them; `None` if there are no complete records or
-/// too many pixels.
+/// Records next to each other in rows of `columns`, with a grey line between them. `None` if there are no complete
+/// records or too many pixels.
 pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
     let Frame {
         width,

@@ -68,7 +68,7 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     })
 }
 
-/// The same of groups of indicators, after half a record of each.
+/// The same for groups of indicators, with half a record of each added.
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let n = train.len() as f64;
     let share = |mean: f64| (n * mean + 0.5) / (n + 0.5 * categories as f64);
@@ -85,12 +85,12 @@ struct Factor {
     noise: Vec<f64>,
 }
 
-/// Share of a column's variance that is noise at least: that of R's factanal. Without it a factor that is one of the columns has
-/// no bound.
+/// Smallest share of a column's variance that is noise: that of R's factanal. Without it the likelihood of a factor
+/// that equals a column is unbounded.
 const UNIQUE: f64 = 0.005;
 
-/// Rounds of EM at most, and the gain in nats per record below which they end. A plain model is compared with, not
-/// reported.
+/// Largest number of EM iterations, and the gain in nats per record below which they end. A plain model is compared
+/// with, not reported.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 
@@ -228,7 +228,7 @@ mod tests {
             .collect();
         let plain = Factor::none(&rows).mean_log_density(&rows);
         let factor = Factor::of(&rows);
-        // Of a saturated model of three columns the density is that of their normal distribution.
+        // The density of a saturated model of three columns is that of their normal distribution.
         let m = means(&rows);
         let s = |i: usize, j: usize| mean_of(&rows, |x| (x[i] - m[i]) * (x[j] - m[j]));
         let det = s(0, 0) * (s(1, 1) * s(2, 2) - s(1, 2).powi(2))

@@ -46,7 +46,7 @@ fn chart(title: &str, y: &str, series: Vec<Series>) -> Figure {
 }
 
 fn picture(image: &Image) -> Figure {
-    // As large as the column allows without blurring small pictures into nothing.
+    // As large as the column allows without blurring small pictures.
     let width = (image.width() as f64 * 2.0).clamp(120.0, 620.0);
     let grid = ImageGrid::new("", 1).cell(width).image(image.clone());
     Figure::new("").panel(grid)
@@ -62,13 +62,13 @@ fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
             series.push(line("validation", &curves.validation));
         }
         figures.push((
-            chart("Lower bound", "nats a record", series),
+            chart("Lower bound", "nats per record", series),
             "Bound of minibatches during training, and of the validation records at the current weights; higher \
              is better."
                 .to_owned(),
         ));
         figures.push((
-            chart("Divergence", "nats a record", vec![line("", &curves.divergence)]),
+            chart("Divergence", "nats per record", vec![line("", &curves.divergence)]),
             "KL divergence of the encoder's posteriors from the prior: the information of the latent values about a record.".to_owned(),
         ));
     }
@@ -87,7 +87,7 @@ fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
         figures.push((
             chart(
                 "Throughput",
-                "records a second",
+                "records per second",
                 vec![line("", &curves.throughput)],
             ),
             "Training and validation together.".to_owned(),
@@ -105,7 +105,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         ),
         (
             &pictures.reconstructions,
-            "Records, and below each the decoder's mean at the mean of its posterior.",
+            "Records, each above the decoder's mean at the mean of the encoder's posterior.",
         ),
         (
             &pictures.manifold,
@@ -132,7 +132,7 @@ pub fn report_page(
         None => "–".to_owned(),
     };
     let error = |se: Option<f64>| match se {
-        Some(se) => format!("± {se:.2} nats a record"),
+        Some(se) => format!("± {se:.2} nats per record"),
         None => String::new(),
     };
     let sections = [
@@ -180,7 +180,7 @@ pub fn report_page(
             Fact::new(
                 "speed",
                 number(summary.samples_per_second, 0),
-                "records a second",
+                "records per second",
             ),
         ]
         .into_iter()

@@ -10,16 +10,16 @@ use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
 
-/// Latent values unless said otherwise.
+/// Default number of latent values.
 const LATENT: usize = 20;
 
-/// Hidden units of both networks unless said otherwise.
+/// Default number of hidden units of both networks.
 const HIDDEN: &str = "500";
 
-/// Passes unless said otherwise.
+/// Default number of passes.
 const EPOCHS: f64 = 100.0;
 
-/// The temperature at which annealing starts unless said otherwise.
+/// Default temperature at which annealing starts.
 const HOT: f64 = 10.0;
 
 /// Settings of an auto-encoder's training; absent settings have defaults.
@@ -112,14 +112,15 @@ pub struct VaeRequest {
     pub checkpoint_every: Option<f64>,
 }
 
-/// Minibatches of an iteration at most: longer passes are cut, so that Ctrl-C, checkpoints and progress come in time.
+/// Largest number of minibatches of an iteration. Longer passes are divided, so that Ctrl-C, checkpoints and progress
+/// come in time.
 const LONGEST: u64 = 1000;
 
 impl VaeRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// There is no such instruction set.
+    /// The instruction set does not exist.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -140,7 +141,7 @@ impl VaeRequest {
         ];
         match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
             Some((flag, _)) => Err(Error::Setting(format!(
-                "{flag} has no meaning for wake-sleep: leave it out, or take --method aevb"
+                "{flag} has no meaning for wake-sleep: remove it, or use --method aevb"
             ))),
             None => Ok(()),
         }
@@ -177,7 +178,7 @@ impl VaeRequest {
         };
         if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
             return Err(Error::setting(
-                "--standardise needs a Gaussian decoder with unbounded means: leave it out, or use --decoder \
+                "--standardise needs a Gaussian decoder with unbounded means: remove it, or use --decoder \
                  gaussian=free",
             ));
         }

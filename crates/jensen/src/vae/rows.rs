@@ -10,14 +10,14 @@ use super::{UnitRecords, check_values, split};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// Extents of a record: as the file has them, or of the images that the user says they are.
+/// The extents of a record: those in the file, or those that the user gives for images.
 pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<usize>, Error> {
     let Some((width, height)) = image else {
         return Ok(rows.extents().to_vec());
     };
     if width * height != rows.width() {
         return Err(Error::Setting(format!(
-            "--image {width}x{height} are {} pixels, and a row of `{}` has {} numbers",
+            "--image {width}x{height} means {} pixels, but a row of `{}` has {} numbers",
             width * height,
             rows.source(),
             rows.width()
@@ -26,7 +26,7 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
-/// Refuses rows with values outside the decoder's domain, or with another width than the rows of the fit.
+/// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
 ///
 /// # Errors
 /// [`Error::Input`] with the row.
@@ -40,7 +40,7 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
     }
     check_values(rows, likelihood).map_err(|error| {
         Error::Input(format!(
-            "{error}\nscale the data to its domain, or choose another decoder (--decoder gaussian)"
+            "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
         ))
     })
 }
@@ -53,7 +53,7 @@ const BLOCK: usize = 4096;
 
 /// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values unchanged.
 ///
-/// Moments are taken in one pass, block by block; columns of more numbers than can be held are not compared for copies.
+/// One pass computes the moments, block by block. It compares columns for copies only if their numbers fit in memory.
 ///
 /// # Errors
 /// All columns are constant.
@@ -107,7 +107,7 @@ impl Apart {
         match given.parse::<f64>() {
             Ok(share) if share > 0.0 && share < 1.0 => Ok(Self::Share(share)),
             Ok(_) => Err(Error::setting(
-                "--validation: a share lies between 0 and 1, such as 0.1; otherwise name a file",
+                "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
             Err(_) => Ok(Self::File(Rows::open(Path::new(given))?)),
         }

@@ -31,11 +31,11 @@ pub struct VaeModel {
     pub architecture: Architecture,
     /// Extents of a record, the last index fastest: height and width of an image.
     pub extents: Vec<usize>,
-    /// Units of the values of a record, which the networks see.
+    /// Units of the values of a record in the networks.
     pub units: Units,
     /// Weights: point estimates, or means of their posterior. The encoder's weights come first, then the decoder's.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of the decoder's weights, if they have a posterior; otherwise empty.
+    /// Log standard deviations of the decoder's weights, if they have a posterior, or empty.
     pub log_sds: Vec<Tensor>,
 }
 
@@ -95,7 +95,7 @@ impl VaeModel {
         self.units.rows_back(records)
     }
 
-    /// Refuses rows with values outside the decoder's domain, or with another width than the rows of the fit.
+    /// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
     ///
     /// # Errors
     /// [`Error::Input`] with the row.
@@ -165,7 +165,7 @@ impl VaeModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged or have another layout, or the weights do not fit their architecture.
+    /// The bytes are damaged or have another layout, or the weights do not match their architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;
@@ -174,7 +174,7 @@ impl VaeModel {
         let value: serde_json::Value = serde_json::from_str(description).map_err(error)?;
         if value["layout"] != LAYOUT {
             return Err(error(format!(
-                "the layout is {}, this program reads {LAYOUT}",
+                "the layout is {}, but this program reads {LAYOUT}",
                 value["layout"]
             )));
         }
@@ -192,7 +192,7 @@ impl VaeModel {
                 .map_err(|_| error(format!("the tensor `{name}` is missing")))?;
             if view.dtype() != Dtype::F32 || view.shape() != [spec.inputs, spec.outputs] {
                 return Err(error(format!(
-                    "the tensor `{name}` is {:?} {:?}, the architecture needs F32 [{}, {}]",
+                    "the tensor `{name}` is {:?} {:?}, but the architecture needs F32 [{}, {}]",
                     view.dtype(),
                     view.shape(),
                     spec.inputs,

@@ -14,7 +14,7 @@ use crate::common::alone;
 
 const ROWS: usize = 120;
 
-/// Steps of two states, of thirty steps each in turn, with a number, a count and one of three categories.
+/// Steps of two states in alternating runs of thirty, with a number, a count and one of three categories.
 fn columns() -> [Vec<f64>; 3] {
     let mut stream = Stream::new(5, Purpose::new("tables of several kinds"), 0, 0);
     let mut poisson = |rate: f64| {
@@ -118,7 +118,7 @@ fn mixtures_and_chains_of_several_kinds_find_their_groups() {
         };
         assert_eq!(categories, &[10.0, 20.0, 35.0]);
     }
-    // What is stored says the same of the rows.
+    // The stored fit gives the same results for the rows.
     let model = MixtureModel::decode(&made.kept).unwrap();
     let seen = model.explain(&points).unwrap();
     let busier = usize::from(found[1].values()[1] > found[0].values()[1]);

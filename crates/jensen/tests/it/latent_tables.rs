@@ -1,5 +1,5 @@
-//! Latent Gaussian models of the tables under `models/tables/latent`: effects against least squares and maximum likelihood, at any
-//! scale, and what is trusted.
+//! Latent Gaussian models of the tables under `models/tables/latent`: effects against least squares and maximum
+//! likelihood at any scale, and trust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn tables_at_raw_scales_have_their_known_effects() {
         for (what, known) in case["effects"].as_object().into_iter().flatten() {
             let (mean, sd) = (known[0].as_f64().unwrap(), known[1].as_f64().unwrap());
             let own = effect(what);
-            // The prior gives 2.5 standard deviations of room; with few rows the noise is uncertain too.
+            // The prior has a standard deviation of 2.5; with few rows the noise is also uncertain.
             assert!(
                 (own.mean - mean).abs() < 0.3 * sd,
                 "{name}, {what}: {} and {mean} ± {sd}",
@@ -82,7 +82,7 @@ fn tables_at_raw_scales_have_their_known_effects() {
             );
         }
         if case["integrated"].as_bool() == Some(true) {
-            // Those that are given have no interval.
+            // Given values have no interval.
             let mut free = found
                 .hyperparameters
                 .iter()
@@ -94,8 +94,8 @@ fn tables_at_raw_scales_have_their_known_effects() {
     }
 }
 
-/// Effects and fields have means and standard deviations within a tenth of those by NUTS, beside its own error, and hyperparameters means
-/// within 0.15 standard deviations; the book tells the distances.
+/// Effects and fields have means and standard deviations within a tenth of those by NUTS, beyond its own error, and
+/// hyperparameters have means within 0.15 standard deviations; the book lists the distances.
 #[test]
 fn posteriors_are_those_of_nuts() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -263,7 +263,8 @@ fn units_are_only_units() {
                     name if name.starts_with("fixed") => b / d,
                     _ => b,
                 };
-                // Levels are at the origin of columns, which is elsewhere; everything else is moved by the map.
+                // Levels are at the origin of the columns, which the map changes; the map also moves all other
+                // quantities.
                 let origin = own.name.starts_with("intercept") || own.name.starts_with("rw1");
                 let shift = if own.name.starts_with("eta") { a } else { 0.0 };
                 let sd = scale * other.sd;

@@ -1,4 +1,4 @@
-//! Fit jobs of data in memory: the same fits as from files, and what globals say of other points.
+//! Fit jobs on data in memory: the same fits as from files, and evaluations of the global parameters at other points.
 #![cfg(feature = "full")]
 
 use jensen::conjugate::documents::{Bag, MemoryDocuments};
@@ -143,8 +143,8 @@ fn states_of_chains_are_reported_apart_and_found_in_other_rows() {
     assert!(error.to_string().contains("another model"), "{error}");
 }
 
-/// Covariance matrices of many columns are refused before they are made, also where most columns are copies that the model
-/// leaves out.
+/// Jensen refuses covariance matrices of many columns before it allocates them, also if most columns are copies that
+/// the model omits.
 #[test]
 fn covariances_of_many_columns_keep_to_the_memory() {
     let columns = (0..20_000).map(|column| {

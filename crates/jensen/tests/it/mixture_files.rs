@@ -1,4 +1,4 @@
-//! Mixtures of rows in files: the fit of one table, whoever works at the files and whatever was lost.
+//! Mixtures of rows in files: the same fit as for one table, for all workers and after any losses.
 #![cfg(feature = "mixture")]
 
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use jensen::run::Silent;
 
 const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
 
-/// Who works at files here.
+/// The workers of this test.
 #[derive(Clone, Copy, Default)]
 struct Workers {
     /// They answer in the other order.
     backwards: bool,
-    /// They remember nothing from step to step.
+    /// They keep no state between steps.
     forget: bool,
-    /// The call that none answers.
+    /// The call without an answer.
     lost: Option<usize>,
 }
 
@@ -119,7 +119,7 @@ fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
     (all, shards)
 }
 
-/// The fits that are tried, by the kind of their rows.
+/// The tested fits, by the kind of their rows.
 fn requests() -> Vec<(&'static str, MixtureRequest)> {
     let request = |kind: &str, settings: &str| {
         let kind = match kind {
@@ -204,7 +204,7 @@ fn files_are_the_fit_of_one_table_but_for_rounding() {
             one.fit.elbo,
             many.fit.elbo
         );
-        // Starts that end at one optimum differ by the names of components, and roundings choose between them.
+        // Starts that end at one optimum differ in the names of components, and rounding chooses between them.
         let alone = request.points.starts.is_none_or(|starts| starts == 1);
         let pairs = one.fit.lambda.iter().zip(&many.fit.lambda);
         for (x, y) in pairs.filter(|_| alone) {
@@ -248,7 +248,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
                 .unwrap(),
             "others",
         );
-        // The last calls are those of the bound, of its gain and of the scores.
+        // The last calls compute the bound, its gain and the scores.
         let late = calls.saturating_sub(4)..calls;
         for lost in [0, 1, 2, 5, calls / 2].into_iter().chain(late) {
             let out = folder.path().join(format!("fit{lost}"));
@@ -318,7 +318,7 @@ fn shards_that_cannot_be_are_named() {
     let (_, binary) = requests().swap_remove(4);
     assert!(
         said(&binary, &shards).contains("0.csv` holds")
-            && said(&binary, &shards).contains("binary components take 0 and 1")
+            && said(&binary, &shards).contains("binary components need 0 and 1")
     );
     let many = MixtureRequest {
         components: Some("501".parse().unwrap()),

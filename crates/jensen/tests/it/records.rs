@@ -1,4 +1,4 @@
-//! Records whose data come in blocks: the same posterior as with all of them at hand.
+//! Records whose data come in blocks: the same posterior as with all data in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -75,7 +75,7 @@ impl Rows {
         (block..N).step_by(BLOCKS).collect()
     }
 
-    /// All data in their order, in which `n` counts them as it does where they come in blocks.
+    /// All data in their order, in which `n` numbers them as it does for blocks.
     fn straight(&self) -> DataSet {
         let mut data = self.of(&(0..N).collect::<Vec<_>>());
         shared(&mut data);
@@ -170,7 +170,7 @@ fn the_density_is_that_of_all_records() {
     let blocks = in_blocks(PROGRAM, Rows::new()).unwrap();
     assert_close(&evaluated(blocks.density()), &evaluated(whole.density()));
 
-    // Any batch, across blocks, and records that are kept at hand.
+    // Any batch, across blocks, and records in memory.
     let batch: Vec<u32> = vec![3, 700, 20, 999, 0, 249, 250];
     let same: Vec<u32> = batch.iter().map(|n| order[*n as usize] as u32).collect();
     let expected = evaluated(&AllRecords::sample(whole.records(), same));
@@ -282,12 +282,12 @@ fn what_needs_all_records_is_refused_with_its_line() {
         (
             "n > 500",
             "x[n][1] > x[1][1]",
-            "one record looks at another one",
+            "one record reads the value of another one",
         ),
         (
             "a ~ normal(0, tau);",
             "a ~ normal(mean(to_vector(y)), tau);",
-            "takes all records together",
+            "needs all records together",
         ),
     ];
     for (from, to, expected) in cases {

@@ -24,8 +24,8 @@ pub fn noise(i: usize) -> f64 {
 
 pub const ROWS: usize = 60;
 
-/// Sixty rows: a predictor, a factor, groups, and a response for every kind of family; `of` rescales the response y, `by` the
-/// predictor.
+/// Sixty rows: a predictor, a factor, groups, and a response for every kind of family; `of` rescales the response y,
+/// `by` the predictor.
 pub fn table(by: f64, of: f64) -> Frame {
     let x: Vec<f64> = (0..ROWS).map(|i| 2.0 * noise(i)).collect();
     let g: Vec<String> = (0..ROWS).map(|i| format!("g{}", i % 6)).collect();
@@ -109,7 +109,7 @@ pub fn table(by: f64, of: f64) -> Frame {
         .into_iter()
         .map(|(name, column)| (name.to_owned(), column));
     let mut frame = Frame::new("table.csv", columns.collect()).unwrap();
-    // A triangle, a pair and a region alone.
+    // A triangle, a pair and a single region.
     let edges = [(0, 1), (1, 2), (2, 0), (3, 4)];
     let map = Adjacency::from_edges(6, &edges).unwrap();
     frame.graphs.insert("map.graph".to_owned(), map);
@@ -169,7 +169,7 @@ pub fn mean(fit: &Fitted, label: &str) -> (f64, f64) {
     (found.mean, found.sd)
 }
 
-/// The response that goes with each family.
+/// The response for each family.
 fn response(family: &str) -> &'static str {
     match family {
         "gaussian" | "student" | "skew_normal" | "exgaussian" | "asym_laplace"
@@ -368,7 +368,7 @@ fn a_linear_regression_is_that_of_least_squares() {
     let fit = fitted(&request("gaussian", &["y ~ x"]), &frame, ResultFolder::None);
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let (found, sd) = mean(&fit, "b[x]");
-    // The prior is 2.5 standard deviations wide, and moves the slope by less than that.
+    // The prior has a standard deviation of 2.5, and moves the slope by less than that.
     assert!(
         (found - slope).abs() < 0.1 * error,
         "{found} {slope} ± {error}"
@@ -381,8 +381,8 @@ fn a_linear_regression_is_that_of_least_squares() {
 #[test]
 fn units_change_nothing_but_units() {
     let asked = request("gaussian", &["y ~ x + (x | g)"]);
-    // Powers of two leave every digit as it is but those of logarithms of scales, whose rounding chains of refined draws would
-    // amplify: the approximation is compared.
+    // Powers of two keep every digit except in logarithms of scales, whose rounding chains of refined draws would
+    // amplify: the test therefore compares the approximation.
     let of = |frame: &Frame| {
         let program = compiled_for(&asked, frame, Some(RefineName::None)).unwrap();
         run(&program, ResultFolder::None)

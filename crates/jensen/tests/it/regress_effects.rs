@@ -1,4 +1,4 @@
-//! What columns do: curves and averages of a fit in a folder, against what its coefficients say.
+//! Effects of columns: curves and averages of a fit in a folder, compared with its coefficients.
 
 use jensen::job::ResultFolder;
 use jensen::regress::{Column, Frame, Regression, Request, curves, effects, predict, sensitivity};
@@ -57,12 +57,12 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         );
         assert!(found.interval[0] < found.mean && found.mean < found.interval[1]);
     }
-    // Both are of the same draws: the line rises by the average slope.
+    // Both use the same draws: the line rises by the average slope.
     let rise = (line.expected[40].mean - line.expected[0].mean) / (at(40) - at(0));
     let slope = of("x", "dY/dX").mean;
     assert!((rise - slope).abs() < 1e-6 * slope.abs(), "{rise} {slope}");
     let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(report.contains("What does each column do?"));
+    assert!(report.contains("How does the response depend on each column?"));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_prior_that_pulls_is_named_and_a_weak_one_is_not() {
     assert_eq!(moved(&[]), []);
     let found = moved(&["b ~ normal(0, 0.1)"]);
     let slope = found.iter().find(|s| s.name == "b[x]").unwrap();
-    // The data say 1.5: more of the prior, a smaller slope.
+    // The data indicate 1.5: with more weight on the prior the slope is smaller.
     assert!(slope.shift < -0.3, "{slope:?}");
 }
 
@@ -149,7 +149,7 @@ fn rows_without_a_value_of_an_imputed_column_are_not_predicted() {
     let frame = table(1.0, 1.0);
     let asked = request("gaussian", &["y ~ mi(gap)", "gap | mi() ~ x"]);
     let fit = fitted(&asked, &frame, ResultFolder::new(Some(&folder)));
-    // All rows take part in the fit.
+    // The fit uses all rows.
     assert_eq!(
         fit.parameters()
             .iter()

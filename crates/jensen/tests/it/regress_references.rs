@@ -26,14 +26,15 @@ fn compare(first: usize) {
     for case in cases.iter().skip(first).step_by(4) {
         let name = case["name"].as_str().unwrap();
         if name == "decisions" {
-            // Second derivatives of the density of a diffusion take fourteen processor seconds here: `tools/peers/regress.py` compares it.
+            // Second derivatives of a diffusion's density take fourteen processor seconds here;
+            // `tools/peers/regress.py` compares it.
             continue;
         }
         let request = Request {
             formulas: words(&case["formulas"]),
             family: Some(case["family"].as_str().unwrap().to_owned()),
             priors: words(&case["priors"]),
-            // Replicates take most of the time, and are not compared.
+            // Replicates take most of the time, and the test does not compare them.
             pointwise: Some(false),
             ..Request::default()
         };

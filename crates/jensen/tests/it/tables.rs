@@ -1,4 +1,4 @@
-//! Small tables with known answers: what is trusted has them.
+//! Small tables with known answers: a trusted fit agrees with them.
 #![cfg(feature = "full")]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::common::alone;
 
-/// What is fitted to a table; see `models/tables/README.md`.
+/// The fit to a table; see `models/tables/README.md`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

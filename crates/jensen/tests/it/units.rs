@@ -1,4 +1,5 @@
-//! The units of a table say nothing: other origins and scales change bounds by the known Jacobian, and what is predicted by the map.
+//! The units of a table carry no information: other origins and scales change bounds by the known Jacobian, and
+//! predictions by the map.
 #![cfg(feature = "full")]
 
 use std::path::PathBuf;
@@ -72,8 +73,8 @@ fn points(columns: &[Vec<f64>]) -> Points {
     Points::of_table(&table(columns), &PointRequest::default()).unwrap()
 }
 
-/// Values agree to this share of a standard deviation, and bounds to this many nats: a column 10⁶ standard deviations from 0 keeps ten
-/// digits of them.
+/// Values agree to this share of a standard deviation, and bounds to this number of nats: a column 10⁶ standard
+/// deviations from 0 keeps ten of its digits.
 const CLOSE: f64 = 1e-6;
 
 fn near(x: f64, y: f64, scale: f64) {
@@ -245,7 +246,7 @@ fn binary_factors_depend_on_no_scale() {
             near(y, scale * x, 5.0 * scale);
         }
     }
-    // From another origin they are no sums of factors, and that is said.
+    // With another origin they are not sums of factors, and the fit reports this.
     let far: Vec<Vec<f64>> = columns
         .iter()
         .map(|x| x.iter().map(|x| x + 1e4).collect())
@@ -286,7 +287,7 @@ fn factor_analysis_does_not_depend_on_units() {
             "{:?}",
             summary.judgement.warnings
         );
-        // It begins where principal components have their closed form.
+        // It starts at the closed form of principal components.
         assert!(summary.iterations < 60, "{}", summary.iterations);
         summary
     };
@@ -299,7 +300,7 @@ fn factor_analysis_does_not_depend_on_units() {
     for units in &UNITS {
         let (there, maps, logs) = mapped(&columns, &[1.0; 3], units);
         let other = fit(&there);
-        // EM ends at a tolerance of 10⁻⁴ nats an iteration.
+        // EM ends at a tolerance of 10⁻⁴ nats per iteration.
         assert!((other.bound + 150.0 * logs - own.bound).abs() < 1e-2);
         let sign = (other.loadings[0][0] * maps[0].1 * own.loadings[0][0]).signum();
         for (c, &(o, d)) in maps.iter().enumerate() {
@@ -377,7 +378,7 @@ fn columns_that_say_nothing_are_left_out() {
     near(other.elbo.unwrap(), own.elbo.unwrap(), 1.0);
     let said = other.judgement.warnings.join("; ");
     assert!(
-        said.contains("left out: `d` (3.5)") && said.contains("`e` (of `b`)"),
+        said.contains("constant columns: `d` (3.5)") && said.contains("`e` (of `b`)"),
         "{said}"
     );
     let (Parts::Components(here), Parts::Components(there)) = (&own.parts, &other.parts) else {

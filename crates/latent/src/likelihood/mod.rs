@@ -61,7 +61,7 @@ pub struct Likelihood {
     row: &'static LikelihoodRow,
     /// The parameters in the row's order, then zeros.
     values: [f64; MOST],
-    /// Number of categories, the reference included; 0 where responses are not categories.
+    /// Number of categories, including the reference, or 0 if responses are not categories.
     categories: usize,
 }
 
@@ -203,7 +203,8 @@ impl Likelihood {
         (self.row.mean)(eta)
     }
 
-    /// log p(y | η) of an observation of this size with all constants, in nats; NaN for categories, which have several η.
+    /// log p(y | η) of an observation of this size with all constants, in nats. NaN for categories, which have several
+    /// η.
     pub fn log_density(self, eta: f64, y: f64, size: f64) -> f64 {
         (self.row.log_density)(&self.values, eta, y, size)
     }
@@ -218,7 +219,7 @@ impl Likelihood {
         (self.row.form)(&self, data)
     }
 
-    /// The derivative of the bound by the parameters at the marginals of the linear predictors.
+    /// The derivative of the bound with respect to the parameters at the marginals of the linear predictors.
     pub(crate) fn by_parameters(self, at: &Fitted<'_>) -> Vec<f64> {
         (self.row.by_parameters)(&self.values, at)
     }
@@ -230,7 +231,7 @@ mod tests {
     use crate::site::Sites;
     use crate::{Covariance, Design, LatentModel, Structure};
 
-    /// Every likelihood at parameters that are not their usual ones.
+    /// Every likelihood at parameters other than the defaults.
     fn all() -> impl Iterator<Item = Likelihood> {
         Likelihood::all().map(|l| {
             let values: Vec<f64> = l.values().iter().map(|x| 1.5 * x + 0.3).collect();
@@ -276,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Densities of counts add up to 1 and have the stated mean; those of real numbers integrate to 1.
+    /// Densities of counts sum to 1 and have the stated mean, and densities of real numbers integrate to 1.
     #[test]
     fn densities_are_normalised() {
         for likelihood in all().filter(|l| l.categories().is_none()) {
@@ -310,7 +311,8 @@ mod tests {
         }
     }
 
-    /// Without spread every bound of every likelihood is −log p, and its derivative by the mean is that of −log p.
+    /// With variance zero every bound of every likelihood is −log p, and its derivative with respect to the mean is
+    /// that of −log p.
     #[test]
     fn forms_are_the_densities() {
         let responses = [0.0, 1.0, 2.0, 5.0, 0.7, -1.3];
@@ -342,7 +344,7 @@ mod tests {
                     let minus = |eta: f64, y: f64| -likelihood.log_density(eta, y, size);
                     let values = sites.values(&vec![eta; n], &vec![0.0; n]);
                     for (value, y) in values.iter().zip(&response) {
-                        // The pieces lie up to 1e-4 above the function a trial.
+                        // The pieces are up to 1e-4 per trial above the function.
                         let slack = if *bound == SiteBound::Piecewise {
                             2e-3
                         } else {
@@ -367,7 +369,7 @@ mod tests {
         }
     }
 
-    /// The book's table of likelihoods is this one.
+    /// The book's table lists all likelihoods.
     #[test]
     fn the_book_has_every_likelihood() {
         let book = include_str!("../../../../docs/book/src/latent.md");

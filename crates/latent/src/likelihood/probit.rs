@@ -1,4 +1,4 @@
-//! Yes or no, by a normal threshold.
+//! Yes or no, with a normal threshold.
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::simd::F64x8;

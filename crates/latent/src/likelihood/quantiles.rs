@@ -5,13 +5,14 @@ use jensen_math::special::{gauss, inv_phi, phi};
 
 use super::{Likelihood, Response};
 
-/// Number of standard deviations on either side of a linear predictor's mean for expectations: 4e-10 lie beyond.
+/// Number of standard deviations on either side of a linear predictor's mean for expectations. A mass of 4e-10 is
+/// beyond.
 const REACH: f64 = 6.25;
 
-/// Number of cells in which the rise of a distribution function is searched.
+/// Number of cells for the search for the rise of a distribution function.
 const CELLS: usize = 16;
 
-/// Distance from its ends within which a distribution function counts as constant.
+/// Distance from 0 and 1 within which a distribution function is treated as constant.
 const LEVEL: f64 = 1e-11;
 
 /// Halvings of the cells in which the rise begins and ends.
@@ -126,7 +127,7 @@ impl Predictive {
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() == Response::Positive;
-        // Where it begins matters little: the bracket doubles.
+        // The first bracket matters little, because it doubles.
         let mean = self.likelihood.mean(self.mean).abs();
         let (centre, scale) = match positive {
             true => (0.0, mean),
@@ -172,7 +173,7 @@ impl Predictive {
     }
 }
 
-/// The expectation of a monotone function of a standard normal number.
+/// The expectation of a monotone function of a standard normal variable.
 ///
 /// In constant parts the integral is the value times a probability. The remaining part, where the function rises or
 /// falls, is small for large counts, and the function is smooth there.
@@ -182,7 +183,7 @@ fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let (low, high) = (f(-REACH), f(REACH));
     let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
-    // the last position before which it is level, and the first after which it is.
+    // The last position before which the function is level, and the first after which it is.
     let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
     let last = CELLS + 1 - values.iter().rev().take_while(|x| level(**x, high)).count();
     if first >= last {

@@ -9,7 +9,7 @@ use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
 use crate::{Likelihood, Observations, PriorDensity, Tail};
 
-/// Everything that is particular to one likelihood. Functions receive its parameters in the row's order.
+/// All properties of one likelihood. Functions receive its parameters in the row's order.
 pub(crate) struct LikelihoodRow {
     /// Its name on the command line.
     pub name: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct ParameterPrior {
     pub usual: PriorDensity,
 }
 
-/// −log 0.01 / 3: a standard deviation of three times the response's has a hundredth, as of latent parts.
+/// −log 0.01 / 3: a standard deviation above three times the response's has probability 1 %, as for latent parts.
 const RATE: f64 = 1.535_056_728_662_697;
 
 /// The variance of noise.
@@ -147,7 +147,7 @@ pub enum Size {
     Trials,
 }
 
-/// −log p of all observations as a function of η, by the sites that it allows.
+/// −log p of all observations as a function of η, by the form of site that it allows.
 pub(crate) enum Form {
     /// The expectation has a closed form and a conjugate.
     Convex(Vec<Convex>),
@@ -196,7 +196,7 @@ pub(crate) struct Fitted<'a> {
     pub v: &'a [f64],
 }
 
-/// For likelihoods that probabilities describe fully.
+/// For likelihoods whose probabilities describe them fully.
 pub(super) fn no_distribution(_: &[f64], _: f64, _: f64, _: f64) -> f64 {
     f64::NAN
 }

@@ -3,8 +3,8 @@
 use super::design;
 use crate::{Dense, Design};
 
-/// Beside its diagonal d, `D` adds `coupling[g] · 11ᵀ` to the block of observation g, whose `size` predictors are
-/// adjacent. A scalar site has no coupling.
+/// In addition to its diagonal d, `D` adds `coupling[g] · 11ᵀ` to the block of observation g, whose `size` predictors
+/// are adjacent. A scalar site has no coupling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Block {
     pub size: usize,

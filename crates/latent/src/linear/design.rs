@@ -32,7 +32,7 @@ pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     }
 }
 
-/// Wᵀ as a sparse matrix: column n holds the latent variables that predictor n reads.
+/// Wᵀ as a sparse matrix: column n has the latent variables that predictor n depends on.
 pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     match design {
         Design::Identity => Sparse::identity(latents),
@@ -102,7 +102,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
         }
         Design::Sparse(w) => w.mul_t(x),
         Design::Dense(w) => {
-            // Stretch by stretch, so that x is read from memory once and not once a column.
+            // Blockwise, so that memory delivers x once instead of once per column.
             let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
                 .into_par_iter()
                 .map(|c| {
@@ -130,7 +130,7 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
     }
 }
 
-/// Number of rows that are scaled and multiplied at a time: the scaled copy stays in cache.
+/// Number of rows to scale and multiply at a time, so that the scaled copy stays in cache.
 const ROWS: usize = 1024;
 
 /// The weighted Gram matrix Wᵀ diag(weight) W, both triangles; N L² operations for a dense design.
@@ -159,7 +159,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
             }
         }
         Design::Dense(w) => {
-            // Fixed super-chunks, each summed by one task, then added in order.
+            // Fixed super-chunks, each summed by one task, and then added in order.
             let tasks = w.rows.div_ceil(64 * ROWS).max(8).min(w.rows.div_ceil(ROWS));
             let span = w.rows.div_ceil(ROWS).div_ceil(tasks) * ROWS;
             let parts: Vec<Dense> = (0..w.rows.div_ceil(span))
@@ -177,7 +177,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     out
 }
 
-/// The lower triangle of the rows `start..end`'s share.
+/// The contribution of the rows `start..end` to the lower triangle.
 fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     let mut out = Dense::zeros(w.cols, w.cols);
     let mut scaled = Dense::zeros(ROWS.min(end - start), w.cols);
@@ -289,7 +289,7 @@ pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
 mod tests {
     use super::*;
 
-    /// The same design in every form that can hold it.
+    /// The same design in every possible form.
     fn forms(rows: usize, latents: usize) -> Vec<(Design, Dense)> {
         let select: Vec<usize> = (0..rows).map(|n| (n * 7) % latents).collect();
         let triplets: Vec<_> = (0..rows)

@@ -19,10 +19,10 @@ use rayon::prelude::*;
 
 use crate::Dense;
 
-/// Elements of a chunk in element-wise loops: fixed, so that sums do not depend on the number of threads.
+/// Elements of a chunk in element-wise loops. It is fixed, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 4096;
 
-/// Length from which an inner product is taken by several threads.
+/// Smallest length of an inner product on several threads.
 const MANY: usize = 16 * CHUNK;
 
 /// Parallelism of the caller's thread pool. Small problems stay on one thread, because below some hundred rows
@@ -48,7 +48,7 @@ pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
         Default::default(),
     )
     .ok()?;
-    // A NaN passes the pivots' comparisons.
+    // NaN pivots pass the comparisons.
     (0..a.rows)
         .all(|i| a.get(i, i).is_finite() && a.get(i, i) > 0.0)
         .then_some(())
@@ -151,7 +151,7 @@ pub(crate) fn product(
     faer::linalg::matmul::matmul(out, accumulate, a, b, scale, par);
 }
 
-/// The lower triangle of `out (+)= scale · a aᵀ`-like products `a b` that are known to be symmetric.
+/// The lower triangle of `out (+)= scale · a b` for products that are known to be symmetric, like `a aᵀ`.
 pub(crate) fn symmetric_product(
     out: MatMut<'_, f64>,
     add: bool,
@@ -224,7 +224,7 @@ simd_fn! {
     }
 }
 
-/// `y = f(x, y)` element by element, for slices of one length.
+/// `y = f(x, y)` element by element, for slices of the same length.
 #[inline(always)]
 fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
     let (xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact_mut(LANES));
@@ -266,7 +266,7 @@ pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     sum_chunks(n, |range| range.map(&f).sum())
 }
 
-/// The sum of `f(range)` over stretches that make up `0..n`, the same on any number of threads.
+/// The sum of `f(range)` over ranges that make up `0..n`, the same on any number of threads.
 pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let stretch = |c: usize| f(c * CHUNK..((c + 1) * CHUNK).min(n));
     if n <= CHUNK {
@@ -279,7 +279,7 @@ pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f6
     parts.iter().sum()
 }
 
-/// The result of `f` on n copies of `blank`, chunk by chunk, in parallel if it pays.
+/// The result of `f` on n copies of `blank`, chunk by chunk, in parallel if it is worth it.
 pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     n: usize,
     blank: T,
@@ -297,7 +297,7 @@ pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     out
 }
 
-/// `f(i)` for `0..n`, in parallel if it pays.
+/// `f(i)` for `0..n`, in parallel if it is worth it.
 pub(crate) fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     if n <= CHUNK {
         return (0..n).map(f).collect();

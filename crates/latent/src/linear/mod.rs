@@ -30,7 +30,7 @@ pub(crate) enum Geometry {
     Sparse(Box<SparseField>),
 }
 
-/// Latent variables above which independent ones with a sparse design are treated as a sparse precision.
+/// Number of independent latent variables above which a sparse design makes them a sparse precision.
 const MANY: usize = 512;
 
 /// Whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian process
@@ -71,14 +71,14 @@ impl Geometry {
         match &model.prior.covariance {
             // The factor of Q + WᵀΛW has the fill-in of the field's graph, whereas its covariance would be dense.
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
-            // Independent variables meet only through predictors, so their posterior precision is sparse. A dense factor
+            // Predictors alone couple independent variables, so their posterior precision is sparse. A dense factor
             // would cost the cube of their number.
             Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
-            // A has the size of the latent variables and exists for negative λ, too; B needs square roots of λ. Otherwise the
-            // smaller matrix decides.
+            // A has the size of the latent variables and also exists for negative λ; B needs square roots of λ.
+            // Otherwise the smaller matrix decides.
             Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
@@ -122,7 +122,7 @@ impl Geometry {
         }
     }
 
-    /// m from α, λ and the part of the predictors' mean that the latent variables make, at the factorised λ.
+    /// m from α, λ and the latent variables' contribution to the predictors' mean, at the factorised λ.
     pub(crate) fn latent_mean(
         &mut self,
         model: &LatentModel,
@@ -165,7 +165,7 @@ impl Geometry {
         }
     }
 
-    /// dBound by the prior's covariance at the solved dual, at the factorised λ.
+    /// The derivative of the bound with respect to the prior's covariance at the solved dual, at the factorised λ.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,

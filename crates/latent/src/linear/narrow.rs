@@ -167,8 +167,8 @@ impl Narrow {
         design::times(&self.design, &self.solve_latent(&inner))
     }
 
-    /// Solves `(Σ̃ + D) x = r`; answers x and Σ̃x. `weight` is diag D⁻¹ and `block` the other entries of D; without
-    /// `refactor`, A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is diag D⁻¹, and `block` has the other entries of D.
+    /// Without `refactor`, A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -249,7 +249,7 @@ pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, E
             }
             if jitter > 0.0 {
                 notes.push(format!(
-                    "the prior covariance is singular to rounding: added {jitter:.1e} to its diagonal"
+                    "the prior covariance is numerically singular, so Jensen added {jitter:.1e} to its diagonal"
                 ));
             }
             return Ok(root);
@@ -272,7 +272,7 @@ pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Resu
     }
     cholesky(&mut root).ok_or_else(indefinite)?;
     notes.push(
-        "the prior covariance is singular to rounding (near-duplicate inputs?), and the fit avoids its inverse".to_owned(),
+        "the prior covariance is numerically singular (near-duplicate inputs?), so the fit avoids its inverse".to_owned(),
     );
     Ok(())
 }

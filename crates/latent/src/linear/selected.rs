@@ -19,7 +19,7 @@ pub(crate) struct Order {
     owner: Vec<usize>,
 }
 
-/// Blocks with fewer multiplications than this are multiplied by plain loops.
+/// Plain loops multiply blocks with fewer multiplications than this.
 const SMALL: usize = 2048;
 
 impl Order {
@@ -90,7 +90,7 @@ impl Order {
         z
     }
 
-    /// The values of one supernode from those nearer to the root.
+    /// The values of one supernode, from supernodes nearer to the root.
     fn supernode(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -194,7 +194,7 @@ impl Order {
             for i in first..last {
                 position[i] = pattern[i] - begin;
             }
-            // Both lists ascend, and the rows of an ancestor hold those of the supernode beyond it.
+            // Both lists ascend, and the rows of an ancestor include those of the supernode beyond it.
             let mut at = 0;
             for i in last..n {
                 while rows[at] != pattern[i] {

@@ -52,7 +52,7 @@ pub(crate) struct SparseField {
     precision: Precision,
     /// Orthonormal columns.
     null_space: Option<Dense>,
-    /// Latent variables that are held for the factorisation of an intrinsic Q.
+    /// Latent variables that are fixed for the factorisation of an intrinsic Q.
     ground: Vec<usize>,
     /// Wᵀ.
     rows: Sparse,
@@ -113,8 +113,8 @@ impl SparseField {
             symbolic,
         };
         let nullity = field.null_space.as_ref().map_or(0, |n| n.cols) as f64;
-        // A prior that knows its determinant is taken at its word: of a long walk, whose smallest eigenvalues are lost in
-        // rounding, no factor would be found.
+        // The determinant that a prior supplies is used unchecked. For a long walk, whose smallest eigenvalues are lost
+        // in rounding, the factorisation would fail.
         let determinant = match precision.log_determinant {
             Some(given) => given,
             None => {
@@ -165,8 +165,8 @@ impl SparseField {
         }
         self.factor_values().ok_or_else(|| {
             Error::Prior(
-                "the prior precision is not positive definite: check that its graph is connected and its parameters \
-                 are in range, or declare its null space if it is intrinsic"
+                "the prior precision is not positive definite: check that its graph is connected and its \
+                 parameters are in range, or declare its null space if it is intrinsic"
                     .to_owned(),
             )
         })
@@ -336,8 +336,8 @@ impl SparseField {
         self.rows.mul_t(&inner)
     }
 
-    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`; answers x and Σ̃x (with the null space's share). `weight` is diag D⁻¹;
-    /// without `refactor` A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`, and returns x and Σ̃x (with the null space's share). `weight` is diag
+    /// D⁻¹; without `refactor` A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -498,7 +498,7 @@ pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u6
     Ok((8 * (words + vectors) + scratch) as u64)
 }
 
-/// Vectors of latent variables and predictors that a fit holds at once, measured.
+/// Measured number of vectors of latent variables and predictors that a fit has in memory at once.
 const VECTORS: usize = 40;
 
 fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesky<usize>, Error> {
@@ -509,14 +509,14 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
         Side::Lower,
         SymmetricOrdering::Amd,
         CholeskySymbolicParams {
-            // Below any ratio: faer's own constant for it still lets a diagonal matrix go simplicial.
+            // Below any ratio, because faer's own constant would still treat a diagonal matrix as simplicial.
             supernodal_flop_ratio_threshold: SupernodalThreshold(-1.0),
             ..Default::default()
         },
     )
     .map_err(|error| {
         Error::Prior(format!(
-            "the sparse precision cannot be analysed ({error:?}): it is too large for this machine"
+            "Jensen cannot analyse the sparse precision ({error:?}): it is too large for this machine"
         ))
     })
 }
@@ -577,7 +577,7 @@ pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
         let norm = super::kernels::dot(out.col(k), out.col(k)).sqrt();
         if norm.is_nan() || norm <= 1e-8 * before {
             return Err(Error::Prior(
-                "the columns that span the null space of the prior precision are dependent"
+                "the columns that span the null space of the prior precision are linearly dependent"
                     .to_owned(),
             ));
         }
@@ -641,7 +641,7 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     Ok(out)
 }
 
-/// Looks for connected components of the graph along which Q is flat without the null space saying so.
+/// Looks for connected components of the graph along which Q is flat, but which the null space omits.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
     let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -685,8 +685,9 @@ fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
                         .to_owned()
                 } else {
                     format!(
-                        "the graph of the intrinsic prior is not connected: latent variable {} lies in a component of \
-                         {} of {n} with no level of its own; connect the components, or give each its own null vector",
+                        "the graph of the intrinsic prior is not connected: latent variable {} is in a \
+                         component of {} of {n} without its own level; connect the components, or give each \
+                         its own null vector",
                         seed + 1,
                         members.len()
                     )

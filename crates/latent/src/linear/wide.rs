@@ -12,10 +12,10 @@ use super::kernels::{
 };
 use crate::{Covariance, CovarianceSensitivity, Dense, Design, LatentModel};
 
-/// Below this share of the prior precision `λ Σ̃_nn` the variance is not taken from the difference `1 − B⁻¹_nn`.
+/// Below this share of the prior precision, `λ Σ̃_nn`, the difference `1 − B⁻¹_nn` is too inaccurate for the variance.
 const WEAK: f64 = 1e-2;
 
-/// Elements below which an element-wise pass is one task.
+/// Largest number of elements that an element-wise pass handles in one task.
 const FEW: usize = 1 << 17;
 
 pub(crate) struct Wide {

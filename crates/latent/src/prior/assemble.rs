@@ -147,9 +147,9 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
             return Err(known.error(
                 &call.name.span,
                 format!(
-                    "`{name}` is a field with a sparse precision and cannot stand in one sum with `gp` or `covariance`; use \
-                     `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a field (`rw2`, `ar1`, `grid`) in the \
-                     position of the process"
+                    "`{name}` is a field with a sparse precision, which cannot be in one sum with `gp` or \
+                     `covariance`; use `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a \
+                     field (`rw2`, `ar1`, `grid`) instead of the process"
                 ),
             ));
         }
@@ -169,7 +169,7 @@ fn make_process(
     for building in terms.iter().flatten() {
         points.push(coordinates(&building.piece.reader, source, rows, Some(0)).map_err(at_source)?);
     }
-    // Rows that no term tells apart share a latent variable.
+    // Rows that have the same inputs in all terms share a latent variable.
     let mut known: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     let mut first = Vec::new();
     let mut latent = Vec::with_capacity(rows.len());
@@ -249,7 +249,7 @@ fn make_stack(
     Ok((Kind::Stack { stack, design }, pieces))
 }
 
-/// Number of independent variables that a reader reads.
+/// Number of independent variables of a reader.
 fn count(reader: &Reader, rows: usize) -> usize {
     match reader {
         Reader::Own => rows,
@@ -314,7 +314,7 @@ impl Assembled {
         })
     }
 
-    /// The latent variables of a part that rows use.
+    /// The latent variables of a part that rows depend on.
     pub fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
@@ -392,7 +392,7 @@ impl Assembled {
         }
     }
 
-    /// The query for rows of another table, and the effects of rows and groups that the fit has not seen.
+    /// The query for rows of another table, and the effects of rows and groups that are not in the fit.
     ///
     /// # Errors
     /// A column is missing or a row lies outside the prior.
@@ -420,8 +420,8 @@ impl Assembled {
     }
 }
 
-/// Effects of rows and groups that the model has not seen. They are independent of all other effects and have the
-/// variance of their part.
+/// Effects of rows and groups that are not in the fit. They are independent of all other effects and have the variance
+/// of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
     /// The numbers of the effects of each row.

@@ -8,7 +8,7 @@ use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
 
-/// Two columns that differ by less than this, in standard deviations, are one.
+/// Largest difference, in standard deviations, between two columns that are treated as equal.
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         for word in words {
             let at = |m: String| known.error(&word.span, m);
             let own = Covariate::of(self.source, &word.text, self.rows).map_err(at)?;
-            // Missing values are reported here, where the column is named.
+            // The check for missing values is here, where the message can name the column.
             check(&own, self.source, self.rows).map_err(at)?;
             for covariate in own {
                 match self.measure(covariate.clone()).map_err(at)? {
@@ -35,7 +35,7 @@ impl Builder<'_, '_> {
         }
         if !constant.is_empty() {
             notes.push(format!(
-                "{} left out: constant in the fitted rows",
+                "Jensen omits {}: constant in the fitted rows",
                 named(&constant)
             ));
         }
@@ -44,14 +44,14 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(&known.call.name.span, m))?;
         if !twins.is_empty() {
             notes.push(format!(
-                "{} left out: the same as other columns",
+                "Jensen omits {}: equal to other columns",
                 named(&twins)
             ));
         }
         match list.is_empty() {
             true => Err(known.error(
                 &known.call.name.span,
-                "every column of `fixed` is constant in the fitted rows: leave the term out",
+                "every column of `fixed` is constant in the fitted rows: remove the term",
             )),
             false => Ok(list),
         }
@@ -98,7 +98,7 @@ impl Builder<'_, '_> {
         let mut kept = Vec::with_capacity(list.len());
         for covariate in list.drain(..) {
             let values = standard(&covariate)?;
-            // Few columns share their first values; only those are compared whole.
+            // Few columns share their first values, so only those are compared in full.
             let key = values
                 .iter()
                 .take(8)
@@ -127,7 +127,8 @@ impl Builder<'_, '_> {
                 let Inputs { columns, words } = self.source.inputs();
                 if !words.is_empty() {
                     notes.push(format!(
-                        "columns of words are no inputs of `{}`: {}; add a term such as iid(on={}) for an effect of each word",
+                        "columns of words cannot be inputs of `{}`: {}; add a term such as iid(on={}) for an \
+                         effect of each word",
                         self.label,
                         words.join(", "),
                         words[0]
@@ -137,7 +138,7 @@ impl Builder<'_, '_> {
             }
         };
         if columns.is_empty() {
-            return Err(known.misused("no numeric column is left as input; name some with `on=`"));
+            return Err(known.misused("no numeric column remains as input; name some with `on=`"));
         }
         let span = |i: usize| {
             let words = known.list("on");
@@ -155,8 +156,8 @@ impl Builder<'_, '_> {
 
     /// Lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs: a common one at the
     /// root of the summed variances; with `ard`, one per column at its standard deviation times the root of their
-    /// number. A common one for several columns, if the user gives none, is in units of each column's standard
-    /// deviation.
+    /// number. If a common lengthscale applies to several columns and the user gives none, its unit is each column's
+    /// standard deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],
@@ -222,7 +223,7 @@ impl Builder<'_, '_> {
                     .zip(&spreads)
                     .for_each(|(i, sd)| i.scale = *sd);
                 notes.push(format!(
-                    "{}: its lengthscale counts standard deviations of each of {} columns",
+                    "{}: the unit of its lengthscale is the standard deviation of each of {} columns",
                     self.label,
                     inputs.len()
                 ));
@@ -232,12 +233,12 @@ impl Builder<'_, '_> {
     }
 }
 
-/// `the column a is`, `the columns a, b, … are`.
+/// The names of columns, at most five of them: `the column a`, `the columns a, b`.
 fn named(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
     match names.len() {
-        1 => format!("the column {} is", shown[0]),
-        n if n > shown.len() => format!("{n} columns ({}, …) are", shown.join(", ")),
-        _ => format!("the columns {} are", shown.join(", ")),
+        1 => format!("the column {}", shown[0]),
+        n if n > shown.len() => format!("{n} columns ({}, …)", shown.join(", ")),
+        _ => format!("the columns {}", shown.join(", ")),
     }
 }

@@ -8,9 +8,9 @@ use crate::density::{PriorDensity, Tail};
 pub enum Distribution {
     /// The penalised-complexity prior with this tail.
     Tail {
-        /// A large value, or for a length a small one.
+        /// A large value, or a small one for a length.
         at: f64,
-        /// The probability of lying beyond it.
+        /// The probability of a value beyond it.
         probability: f64,
     },
     /// Another density.

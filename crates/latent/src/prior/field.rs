@@ -27,13 +27,13 @@ use crate::{
     Structure,
 };
 
-/// How coefficients and the determinant depend on θ.
+/// The dependence of the coefficients and of the determinant on θ.
 #[derive(Clone, Debug)]
 enum FieldKind {
     /// One structure matrix of this rank times τ, and the kind of random walk if it is one.
     Scaled { rank: f64, walk: Option<Walk> },
-    /// Terms: Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled
-    /// field alone, whose eigenvalues determine the prior of φ.
+    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field
+    /// alone, whose eigenvalues determine the prior of φ.
     Bym2 { nodes: f64, scaled: Box<Field> },
     /// Terms: the identity; the identity without both ends; the path's adjacency.
     Ar1 { nodes: f64 },
@@ -53,7 +53,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The logarithm of the product of the eigenvalues that are not 0 of DᵀD, which is |DDᵀ|.
+    /// The logarithm of the product of the non-zero eigenvalues of DᵀD, which is |DDᵀ|.
     fn log_determinant(self) -> f64 {
         let n = self.nodes as f64;
         match (self.order, self.cyclic) {
@@ -78,7 +78,7 @@ const SHORT_WALK: usize = 100;
 /// that depend on θ.
 struct Coefficients {
     value: Vec<f64>,
-    /// One list a hyperparameter.
+    /// One list per hyperparameter.
     slope: Vec<Vec<f64>>,
     log_determinant: Option<(f64, Vec<f64>)>,
 }
@@ -104,13 +104,13 @@ const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
 
-/// The first of them at which the divergence, which is a difference, keeps its digits.
+/// The first of them at which the divergence, which is a difference, is accurate.
 const SMALL_SHARES: usize = 6;
 
-/// Relative size below which the row sum of a given matrix counts as 0.
+/// Relative size below which the row sum of a user's matrix is treated as 0.
 const FLAT: f64 = 1e-12;
 
-/// The graph Laplacian; nodes without neighbours get a 1.
+/// The graph Laplacian. Nodes without neighbours get a 1.
 fn laplacian(graph: &Graph) -> Triplets {
     let mut entries = Vec::new();
     for i in 0..graph.nodes() {
@@ -121,7 +121,7 @@ fn laplacian(graph: &Graph) -> Triplets {
     entries
 }
 
-/// Indicators of the components with two nodes or more.
+/// Indicators of the components with at least two nodes.
 fn levels(graph: &Graph) -> Dense {
     let (label, count) = graph.components();
     let mut sizes = vec![0; count];
@@ -185,7 +185,7 @@ impl Field {
         let least = if cyclic { 3 } else { 2 };
         if nodes < least {
             return Err(Error::Prior(format!(
-                "a random walk needs {least} nodes or more, there are {nodes}"
+                "a random walk needs at least {least} nodes, but there are {nodes}"
             )));
         }
         let graph = Graph::path(nodes, cyclic);
@@ -211,7 +211,7 @@ impl Field {
         let least = if cyclic { 4 } else { 3 };
         if nodes < least {
             return Err(Error::Prior(format!(
-                "second differences need {least} nodes or more, there are {nodes}"
+                "second differences need at least {least} nodes, but there are {nodes}"
             )));
         }
         let mut entries = Vec::new();
@@ -252,7 +252,7 @@ impl Field {
                 add_square(&mut entries, 2.0, &twist);
             }
         }
-        // Every node needs its diagonal, even where no difference reaches it.
+        // Every node needs its diagonal entry, even if no difference reaches it.
         entries.extend((0..lattice.nodes()).map(|i| (i, i, 0.0)));
         let (label, count) = lattice.graph().components();
         let middle = |x: usize, of: usize| x as f64 - (of - 1) as f64 / 2.0;
@@ -267,22 +267,22 @@ impl Field {
         });
         Self::scaled(lattice.nodes(), entries, null, precision, None).map_err(|_| {
             Error::Prior(
-                "the grid, or a part that its holes cut off, is too narrow for second differences; use `grid(rw1, …)` or \
-                 close the holes around it"
+                "the grid, or a part that its holes separate, is too narrow for second differences; use \
+                 `grid(rw1, …)` or close the holes around it"
                     .to_owned(),
             )
         })
     }
 
-    /// A field whose precision is τ times a symmetric matrix. If its rows add up to 0 over a whole connected component,
-    /// it is intrinsic and flat in that component's level; otherwise it must be positive definite.
+    /// A field whose precision is τ times a symmetric matrix. If its rows sum to 0 over a whole connected component, it
+    /// is intrinsic and flat in that component's level. Otherwise it must be positive definite.
     ///
     /// # Errors
     /// The matrix is not square, not symmetric, or not positive definite except for these levels.
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(
-                "a precision matrix is square, and this one has {} rows and {} columns",
+                "a precision matrix must be square, but this one has {} rows and {} columns",
                 matrix.rows, matrix.cols
             )));
         }
@@ -301,7 +301,7 @@ impl Field {
                 }
             }
         }
-        // Every node needs its diagonal, whatever the file says.
+        // Every node needs its diagonal entry, even if the file lacks it.
         entries.extend((0..nodes).map(|i| (i, i, 0.0)));
         let (label, count) = Graph::new(neighbours)?.components();
         let mut level: Vec<bool> = vec![true; count];
@@ -406,9 +406,9 @@ impl Field {
                 Vec::new(),
             )?
         };
-        // As of a single structure matrix, the pattern holds its values.
+        // As for a single structure matrix, the pattern has its values.
         scaled.pattern.value = scaled.terms[0].clone();
-        // log |cR|₊ adds (size − 1) log c a component, log c where a node is alone.
+        // log |cR|₊ adds (size − 1) log c per component, or log c for a node without neighbours.
         let mut sizes = vec![0usize; count];
         label.iter().for_each(|c| sizes[*c] += 1);
         let growth: f64 = sizes
@@ -433,7 +433,8 @@ impl Field {
             },
             vec![precision_setting(precision), share],
         )?;
-        // u is level within a component and the sum follows it; how much depends on θ, so the second half is kept here.
+        // u is constant within a component and the sum follows it by an amount that depends on θ, so the second half is
+        // fixed here.
         field.null_space = (levels.cols > 0).then(|| {
             Dense::from_fn(2 * n, levels.cols, |i, j| {
                 if i < n { 0.0 } else { levels.get(i - n, j) }
@@ -450,7 +451,7 @@ impl Field {
     pub fn ar1(nodes: usize, rho: Option<f64>, variance: Option<f64>) -> Result<Self, Error> {
         if nodes < 2 {
             return Err(Error::Prior(
-                "an autoregression needs two nodes or more".to_owned(),
+                "an autoregression needs at least two nodes".to_owned(),
             ));
         }
         let rho = Setting {
@@ -485,7 +486,7 @@ impl Field {
         let graph = lattice.graph();
         let n = lattice.nodes();
         if n < 2 {
-            return Err(Error::Prior("a field needs two cells or more".to_owned()));
+            return Err(Error::Prior("a field needs at least two cells".to_owned()));
         }
         let mut border = Vec::new();
         for i in 0..n {
@@ -560,7 +561,7 @@ impl Field {
         self.pattern.rows
     }
 
-    /// Whether it has none.
+    /// Whether it has no latent variables.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -596,7 +597,7 @@ impl Field {
         matches!(self.family, FieldKind::Bym2 { .. })
     }
 
-    /// The settings, to change starting values and which are free.
+    /// The settings, for changes of starting values and of the free ones.
     pub(super) fn settings_mut(&mut self) -> &mut [Setting] {
         &mut self.settings
     }
@@ -691,7 +692,7 @@ impl Field {
         self.null_space.as_ref()
     }
 
-    /// The latent variables that rows read: all, of BYM2 the first half.
+    /// The latent variables that rows depend on: all, or the first half for BYM2.
     pub(super) fn read(&self) -> usize {
         match &self.family {
             FieldKind::Bym2 { nodes, .. } => *nodes as usize,
@@ -756,7 +757,7 @@ impl Field {
     /// `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat directions.
     fn distance(&self) -> Result<Curve, Error> {
         let FieldKind::Bym2 { nodes, scaled } = &self.family else {
-            return Err(Error::Prior("only BYM2 has a share".to_owned()));
+            return Err(Error::Prior("only BYM2 has a share `phi`".to_owned()));
         };
         let n = *nodes as usize;
         let trace: f64 = super::scaling::variances(scaled)?.iter().sum();
@@ -781,17 +782,19 @@ impl Field {
                     matrix.value[k] = rest * unit.terms[0][k] + own;
                 }
             }
-            // log |(1−φ)cR + φI|, as the stated determinant counts as 1.
+            // log |(1−φ)cR + φI|, because the stated determinant is set to 1.
             let determinant =
                 Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
                     .factor(&vec![0.0; n])
-                    .ok_or_else(|| Error::Prior("the graph cannot be factorised".to_owned()))?;
+                    .ok_or_else(|| {
+                        Error::Prior("Jensen cannot factorise the graph's precision".to_owned())
+                    })?;
             let log = determinant - scaled.constant + flat * (rest / phi).ln();
             let divergence = 0.5 * (phi * (trace - nodes) - log);
             Ok(0.5 * (2.0 * divergence).max(f64::MIN_POSITIVE).ln())
         });
         let values = values.collect::<Result<Vec<f64>, Error>>()?;
-        // For small shares the distance is proportional to the share; what cancels there is not computed.
+        // For small shares the distance is proportional to the share, which avoids a cancellation.
         let values = (0..SHARES).map(|k| match k < SMALL_SHARES {
             true => values[SMALL_SHARES] + SHARE_STEP * (k as f64 - SMALL_SHARES as f64),
             false => values[k],

@@ -53,7 +53,7 @@ impl GaussianProcess {
         let latents = factors.next().map_or(0, |f| f.points.rows);
         if latents == 0 || factors.any(|f| f.points.rows != latents) {
             return Err(Error::Prior(
-                "a Gaussian process needs covariance functions on the same points, at least one each"
+                "a Gaussian process needs covariance functions on the same points, and at least one of each"
                     .to_owned(),
             ));
         }
@@ -147,7 +147,7 @@ impl GaussianProcess {
     /// Covariances of new points with each other; `points` as for [`query`](Self::query).
     ///
     /// # Errors
-    /// As there.
+    /// As for [`query`](Self::query).
     pub fn between(&self, theta: &[f64], points: &[Dense]) -> Result<Dense, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;

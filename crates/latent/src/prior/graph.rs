@@ -25,7 +25,8 @@ impl Graph {
                 .find(|j| **j >= nodes || **j == i || neighbours[**j].binary_search(&i).is_err());
             if let Some(j) = lost {
                 return Err(Error::Prior(format!(
-                    "graph: node {i} lists {j} as a neighbour; neighbours are other nodes below {nodes} that list it in return"
+                    "graph: node {i} lists {j} as a neighbour, but neighbours must be other nodes below \
+                     {nodes} that list it too"
                 )));
             }
             if twice {
@@ -123,13 +124,13 @@ impl Lattice {
         let cells = rows * columns;
         if mask.is_some_and(|m| m.len() != cells) || cells == 0 {
             return Err(Error::Prior(format!(
-                "the grid has {rows} × {columns} cells, its mask {}",
+                "the grid has {rows} × {columns} cells, but its mask has {}",
                 mask.map_or(0, <[bool]>::len)
             )));
         }
         let cell: Vec<usize> = (0..cells).filter(|i| mask.is_none_or(|m| m[*i])).collect();
         if cell.is_empty() {
-            return Err(Error::Prior("the grid is nothing but holes".to_owned()));
+            return Err(Error::Prior("every cell of the grid is a hole".to_owned()));
         }
         let mut node = vec![None; cells];
         for (i, c) in cell.iter().enumerate() {

@@ -24,19 +24,19 @@ pub trait Source {
     /// The numbers of a column, with NaN for missing ones.
     ///
     /// # Errors
-    /// There is no such column, or it contains words.
+    /// The column does not exist, or it has words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
     /// The values of a column as words, `None` if one is missing.
     ///
     /// # Errors
-    /// There is no such column.
+    /// The column does not exist.
     fn words(&self, column: &str) -> Result<Vec<Option<String>>, String>;
 
-    /// Whether a column holds words.
+    /// Whether a column has words.
     ///
     /// # Errors
-    /// There is no such column.
+    /// The column does not exist.
     fn holds_words(&self, column: &str) -> Result<bool, String>;
 
     /// The default inputs of a Gaussian process.
@@ -57,7 +57,7 @@ pub trait Source {
     /// The sparse symmetric matrix in a file, both triangles.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no such matrix.
+    /// The file cannot be read, or does not have such a matrix.
     fn sparse(&self, file: &str) -> Result<Sparse, String>;
 
     /// The cells of a mask, row by row, of a grid of this size.
@@ -85,7 +85,7 @@ fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
     };
     let (row, x) = (rows[at], all[rows[at]]);
     Err(format!(
-        "the column `{column}` is {} in row {}; fill it in or leave the row out",
+        "the column `{column}` is {} in row {}; fill it in or remove the row",
         if x.is_nan() {
             "missing".to_owned()
         } else {
@@ -106,7 +106,7 @@ pub(super) fn complete_words(
         .map(|row| {
             all[*row].clone().ok_or_else(|| {
                 format!(
-                    "the column `{column}` is missing in row {}; fill it in or leave the row out",
+                    "the column `{column}` is missing in row {}; fill it in or remove the row",
                     row + 1
                 )
             })
@@ -114,7 +114,7 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// The locations of the latent variables of a part, and the references of rows to them.
+/// The locations of the latent variables of a part, and the index of each row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// Row i is node i.
@@ -130,9 +130,9 @@ pub enum Index {
         from: f64,
         /// The distance between nodes.
         step: f64,
-        /// Their number.
+        /// The number of nodes.
         nodes: usize,
-        /// Whether a row between two nodes reads both, by linear interpolation; otherwise every row must be at a node.
+        /// Whether a row between two nodes interpolates linearly. Otherwise every row must be at a node.
         interpolated: bool,
     },
     /// One node per distinct value of a column.
@@ -151,8 +151,8 @@ pub enum Index {
         /// Their number.
         nodes: usize,
     },
-    /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i without a named
-    /// column.
+    /// Cells of a grid, numbered row by row in one column, or by row and column in two. Without a column, row i is cell
+    /// i.
     Cells {
         /// The columns, at most two.
         columns: Vec<String>,
@@ -163,31 +163,31 @@ pub enum Index {
     },
 }
 
-/// Largest number of nodes of a line that the smallest distance of its values may require, and of nodes per row.
+/// Largest number of nodes that the smallest distance of a line's values may require, in total and per row.
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
 /// Distance from a node, in steps, up to which a row is at that node: rounding of the column.
 const AT_NODE: f64 = 1e-6;
 
-/// How a line of nodes is read by rows that are not at a node.
+/// The treatment of rows between the nodes of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Between {
-    /// Not at all: a correlation per step is not that of a part of it.
+    /// An error: a correlation per step does not determine that of a part of it.
     Refused,
     /// By linear interpolation.
     Interpolated {
         /// Largest number of nodes.
         most: usize,
-        /// Their number where the values would need more.
+        /// The number of nodes if the values would need more.
         instead: usize,
     },
 }
 
 impl Index {
-    /// Evenly spaced nodes for the values of a column: from the smallest to the largest by the smallest distance
-    /// between two values, each of which may be given instead. With interpolation the step is longer where that would
-    /// be too many nodes, and a note says it.
+    /// Evenly spaced nodes for the values of a column: from the smallest to the largest, with the smallest distance
+    /// between two values as the step. The user may give each of the three. With interpolation the step is longer if
+    /// there would be too many nodes, and a note reports it.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -207,7 +207,7 @@ impl Index {
             .map(|pair| pair[1] - pair[0])
             .filter(|gap| *gap > 0.0)
             .fold(f64::INFINITY, f64::min);
-        // A whole number of steps from end to end: the smallest distance alone is a difference of rounded numbers.
+        // A whole number of steps from end to end. The smallest distance alone is a difference of rounded numbers.
         let whole = |step: f64| {
             let steps = (to - from) / step;
             let near = (steps - steps.round()).abs() < 0.1 && steps > 0.5;
@@ -228,22 +228,24 @@ impl Index {
             Between::Interpolated { most, instead } if count(step).floor() > most as f64 => {
                 if is_given {
                     return Err(format!(
-                        "{:.0} nodes from {from} to {to} by {step} are more than {most}, beyond which double precision loses the \
-                         digits of their differences; choose a longer `step` (rows between nodes are interpolated)",
+                        "{:.0} nodes from {from} to {to} by {step} are more than {most}, beyond which double \
+                         precision cannot resolve their differences; choose a longer `step` (rows between \
+                         nodes are interpolated)",
                         count(step).floor()
                     ));
                 }
                 let wanted = count(step).floor();
                 step = (to - from) / (instead - 1) as f64;
                 note = Some(format!(
-                    "`{column}` is read from {instead} nodes, {step:.4} apart, by linear interpolation: its values are as close as \
-                     {smallest:.3e}, which would be {wanted:.0} nodes; set `step` for another distance"
+                    "the fit interpolates `{column}` linearly between {instead} nodes, {step:.4} apart: the \
+                     closest values differ by {smallest:.3e}, which would need {wanted:.0} nodes; set `step` \
+                     for another distance"
                 ));
             }
             Between::Refused if !is_given && count(step) > LINE.max(SPARSE * rows.len() as f64) => {
                 return Err(format!(
-                    "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {:.0} evenly spaced nodes for {} \
-                     rows; round the column, or set `step`",
+                    "the closest values of `{column}` between {from} and {to} differ by {step:.3e}, which \
+                     would need {:.0} evenly spaced nodes for {} rows; round the column, or set `step`",
                     count(step),
                     rows.len()
                 ));
@@ -253,7 +255,7 @@ impl Index {
         let found = count(step);
         if !(step > 0.0 && (1.0..1e8).contains(&found)) {
             return Err(format!(
-                "nodes from {from} to {to} by {step} are none or too many; set `from`, `to` and `step`"
+                "there are no nodes, or too many, from {from} to {to} by {step}; set `from`, `to` and `step`"
             ));
         }
         // The last node is not before the last value.
@@ -269,7 +271,7 @@ impl Index {
         Ok((line, note))
     }
 
-    /// Of rows of an interpolated line, the node before each and the weight of the node after it; `None` if all are at
+    /// For rows of an interpolated line, the node before each and the weight of the node after it. `None` if all are at
     /// nodes.
     pub(super) fn between(
         &self,
@@ -307,7 +309,7 @@ impl Index {
         }
     }
 
-    /// The node of each of some rows; new groups have a separate number, the same for rows of the same group.
+    /// The node of each row. New groups have a separate number, which rows of the same group share.
     pub(super) fn positions(
         &self,
         source: &dyn Source,
@@ -332,7 +334,7 @@ impl Index {
         Ok(positions)
     }
 
-    /// The node of each of some rows; `None` for a group that the model has not seen.
+    /// The node of each row, or `None` for a group that is not in the model.
     pub(super) fn find(
         &self,
         source: &dyn Source,
@@ -345,7 +347,8 @@ impl Index {
                 .map(|row| match row < nodes {
                     true => Ok(Some(*row)),
                     false => Err(format!(
-                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` that gives the node of each row",
+                        "row {} has no node: the field has {nodes} nodes, one per row; name a column with \
+                         `on=` that gives the node of each row",
                         row + 1
                     )),
                 })
@@ -367,8 +370,8 @@ impl Index {
                         let node = if away { position.floor() } else { nearest };
                         if away && !interpolated {
                             Err(format!(
-                                "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
-                                 column, or set `step`",
+                                "row {} has `{column}` = {x}, which is not among the evenly spaced nodes \
+                                 {from}, {}, …; round the column, or set `step`",
                                 row + 1,
                                 from + step
                             ))
@@ -398,7 +401,7 @@ impl Index {
                     match usize::try_from(node).ok().filter(|n| n < nodes) {
                         Some(node) => Ok(Some(node)),
                         None => Err(format!(
-                            "row {} has `{column}` = {number}, and nodes are numbered from {first} to {}",
+                            "row {} has `{column}` = {number}, but nodes are numbered from {first} to {}",
                             row + 1,
                             nodes + first - 1
                         )),
@@ -425,7 +428,8 @@ impl Index {
                     .map(|((r, c), row)| match lattice.node(*r, *c) {
                         Some(node) => Ok(Some(node)),
                         None => Err(format!(
-                            "row {} lies in a hole of the grid or outside its {height} × {width} cells (numbered from {first})",
+                            "row {} is in a hole of the grid or outside its {height} × {width} cells (numbered \
+                             from {first})",
                             row + 1
                         )),
                     })
@@ -435,14 +439,14 @@ impl Index {
     }
 }
 
-/// A column of whole numbers at some rows.
+/// A column of integers at some rows.
 fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Vec<i64>, String> {
     let numbers = complete(source, column, rows)?;
     (numbers.iter().zip(rows))
         .map(|(x, row)| match x.fract() == 0.0 && x.abs() < 1e15 {
             true => Ok(*x as i64),
             false => Err(format!(
-                "the column `{column}` must hold whole numbers, row {} has {x}",
+                "the column `{column}` must have integers, but row {} has {x}",
                 row + 1
             )),
         })
@@ -461,7 +465,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// The table's own.
+    /// The table's own units.
     pub const TABLE: Self = Self {
         response: 1.0,
         scaled: false,
@@ -469,7 +473,7 @@ impl Units {
     };
 }
 
-/// Spread below which, relative to its size, a column is constant: rounding leaves a few 1e-16.
+/// Spread relative to its size below which a column is constant. Rounding causes a few 1e-16.
 const CONSTANT: f64 = 1e-12;
 
 /// A covariate: a numeric column, or the indicator of a level of a column of words, in the model's units.
@@ -496,7 +500,7 @@ impl Covariate {
         }
     }
 
-    /// Centre and root mean square from there, as `units` require, of the values in some rows; `None` if all are equal
+    /// Centre and root mean square around it, as `units` require, of the values in some rows. `None` if all are equal
     /// up to rounding, or zero without centring.
     pub(super) fn measured(
         &self,
@@ -516,7 +520,7 @@ impl Covariate {
         Ok((scale > CONSTANT * size).then_some((centre, scale)))
     }
 
-    /// The covariates of a column: itself, or all levels but the first.
+    /// The covariates of a column: the column itself, or all levels except the first.
     pub(super) fn of(
         source: &dyn Source,
         column: &str,
@@ -530,7 +534,7 @@ impl Covariate {
         levels.dedup();
         if levels.len() < 2 {
             return Err(format!(
-                "the column `{column}` has a single level; leave it out"
+                "the column `{column}` has a single level; remove it"
             ));
         }
         let indicator = |level: String| Self {

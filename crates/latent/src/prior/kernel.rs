@@ -121,10 +121,10 @@ impl Shape {
     }
 }
 
-/// Columns of a matrix that one task makes. Fixed, so that results do not depend on the number of threads.
+/// Columns of a matrix per task. Fixed, so that results do not depend on the number of threads.
 const BLOCK: usize = 64;
 
-/// Number of coordinates from which on squared distances are computed from inner products.
+/// Smallest number of coordinates for which inner products give squared distances.
 const MANY: usize = 12;
 
 /// The points of a kernel evaluation, one per row. Lengthscales are divided out.
@@ -233,7 +233,7 @@ impl<'a> Kernel<'a> {
             for ((s, i), other) in column.iter_mut().zip(0..).zip(&self.rows.squares) {
                 let sum = square + other;
                 let distance = sum - 2.0 * *s;
-                // Points close to each other lose their digits in this difference.
+                // For points close to each other this difference loses digits.
                 *s = if distance < 1e-4 * sum {
                     (0..d)
                         .map(|k| self.rows.points.get(i, k) - self.columns.points.get(j, k))

@@ -1,8 +1,8 @@
-//! Flat directions of intrinsic parts that the rows do not identify: a sum of two random walks has two levels and only
-//! their sum is observed, and nothing is known of the level of a region without data.
+//! Flat directions of intrinsic parts that the rows do not identify. For example, a sum of two random walks has two
+//! levels, of which the data determine only the sum, and they do not determine the level of a region without data.
 //!
-//! The first part of a sum with such a direction keeps it, and a later one is constrained there, as in mgcv and INLA,
-//! where later terms add up to zero (Wood 2017, section 5.4.1). The constraint fixes a single node, which keeps the
+//! The first part of a sum with such a direction keeps it. Later parts are constrained there, as in mgcv and INLA,
+//! where later terms sum to zero (Wood 2017, section 5.4.1). The constraint fixes a single node, which keeps the
 //! precision sparse. If another part is flat in the same direction, every way to remove the direction gives the same
 //! linear predictor and evidence. The reported posterior is shifted so that the constrained direction sums to zero.
 
@@ -15,10 +15,10 @@ use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Dense, Design, Error, Prior};
 
-/// Relative size of a direction in the linear predictors below which it counts as one of the earlier parts'.
+/// Relative size of a direction in the linear predictors below which it belongs to earlier parts.
 const DEPENDENT: f64 = 1e-8;
 
-/// Precision of a held node, in units of the response.
+/// Precision of a fixed node, in units of the response.
 const HELD: f64 = 1.0;
 
 /// The constraints on an intrinsic part.
@@ -26,7 +26,7 @@ const HELD: f64 = 1.0;
 pub struct Pin {
     /// The fixed nodes, one per direction.
     pub nodes: Vec<usize>,
-    /// The combinations of the part's null columns that stay flat, concatenated.
+    /// The combinations of the part's null columns that remain flat, concatenated.
     pub keep: Dense,
     /// The contribution of the constrained nodes to log |Q|₊.
     pub log_determinant: f64,
@@ -43,7 +43,7 @@ impl Pin {
 /// Adds the necessary constraints, with a note.
 ///
 /// # Errors
-/// A part has no structure at its start.
+/// A part has no structure at its starting values.
 pub(super) fn hold(
     stack: &mut Stack,
     pieces: &[Piece],
@@ -60,7 +60,7 @@ pub(super) fn hold(
         (0..columns.cols).map(one).collect()
     };
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    // A common level comes first: fields beside it are deviations.
+    // A common level comes first, and fields are deviations from it.
     for (piece, from) in pieces.iter().zip(&offsets) {
         if piece.reader == Reader::Common {
             basis.extend(normalised(seen(&Dense::from_fn(1, 1, |_, _| 1.0), *from)));
@@ -93,21 +93,24 @@ pub(super) fn hold(
             });
             cholesky(&mut square).ok_or_else(|| {
                 Error::Prior(format!(
-                    "`{}`: its flat directions cannot be held",
+                    "`{}`: Jensen cannot constrain its flat directions",
                     piece.name
                 ))
             })?;
-            // Combinations of the null columns that vanish at the held nodes.
+            // Combinations of the null columns that vanish at the fixed nodes.
             let at_nodes: Vec<Vec<f64>> = (0..flat.cols)
                 .map(|k| nodes.iter().map(|node| orthonormal.get(*node, k)).collect())
                 .collect();
             let (vanish, _) = split(&at_nodes, DEPENDENT * DEPENDENT)?;
             let free = vanish.unwrap_or_else(|| Dense::zeros(flat.cols, 0));
             notes.push(format!(
-                "{}: {} of its flat directions {} that of earlier terms or of no row; it adds up to zero there",
+                "{}: {} of its flat directions {}, so Jensen constrains the term to sum to zero there",
                 piece.name,
                 held.cols,
-                if held.cols == 1 { "is" } else { "are" },
+                match held.cols {
+                    1 => "belongs to an earlier term or affects no row",
+                    _ => "belong to earlier terms or affect no row",
+                },
             ));
             let level = constant(&own, &held, &columns, field.read());
             basis.extend(normalised(combine(&left, &kept)));
@@ -127,7 +130,7 @@ pub(super) fn hold(
     Ok(())
 }
 
-/// A constrained direction that moves all linear predictors alike, with its values at the nodes that are read.
+/// A constrained direction that moves all linear predictors equally, with its values at the nodes in use.
 fn constant(
     own: &[Vec<f64>],
     held: &Dense,
@@ -178,7 +181,9 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
             }
             let pivot = upper.get(i, i);
             if pivot == 0.0 {
-                return Err(Error::Prior("flat directions are dependent".to_owned()));
+                return Err(Error::Prior(
+                    "flat directions are linearly dependent".to_owned(),
+                ));
             }
             out.data[j * r + i] = rest / pivot;
         }

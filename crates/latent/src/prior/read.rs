@@ -33,7 +33,7 @@ pub enum Reader {
 pub struct Piece {
     /// `icar`, `fixed`, ….
     pub name: String,
-    /// How rows read it.
+    /// The mapping from rows to its variables.
     pub reader: Reader,
     /// Its latent variables; empty if it is a term of a process.
     pub latents: std::ops::Range<usize>,
@@ -81,8 +81,8 @@ pub(super) fn coordinates(
 /// The new variables of a row: pieces by number, and a number within the piece.
 pub(super) type New = Vec<(usize, usize)>;
 
-/// The design of rows over the pieces' latent variables; and for each row the pieces (by number) with a new variable,
-/// and a number of that variable that rows of one new group share.
+/// The design of rows over the pieces' latent variables, and for each row the pieces (by number) with a new variable
+/// and the number of that variable, which rows of one new group share.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
@@ -113,7 +113,7 @@ pub(super) fn design(
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
             Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
-                unreachable!("inputs belong to processes")
+                unreachable!("only processes have inputs")
             }
         };
         if let Columns::Index(list) = &columns {

@@ -26,7 +26,7 @@ pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
         q.null_space = None;
     }
     let failed =
-        || Error::Prior("the field's precision cannot be factorised for its scaling".to_owned());
+        || Error::Prior("Jensen cannot factorise the field's precision for its scaling".to_owned());
     let Geometry::Sparse(mut inverse) = Geometry::new(&model, false, &mut Vec::new())? else {
         return Err(failed());
     };

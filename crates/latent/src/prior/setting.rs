@@ -9,9 +9,9 @@ pub struct Setting {
     pub name: String,
     /// The fixed value, or the starting value of learning.
     pub value: f64,
-    /// Whether it is learnt.
+    /// Whether Jensen learns it.
     pub free: bool,
-    /// What is allowed.
+    /// The allowed values.
     pub range: Range,
     /// Its prior, on this scale.
     pub density: PriorDensity,
@@ -55,7 +55,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     let free = settings.iter().filter(|s| s.free).count();
     if theta.len() != free {
         return Err(Error::Prior(format!(
-            "the prior has {free} free hyperparameters, {} were given",
+            "the prior has {free} free hyperparameters, but {} are given",
             theta.len()
         )));
     }
@@ -78,7 +78,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
                 Range::Between(low, high) => format!("between {low} and {high}"),
             };
             return Err(Error::Prior(format!(
-                "the hyperparameter `{}` must be {range}, not {value}",
+                "the hyperparameter `{}` is {value}, but must be {range}",
                 setting.name
             )));
         }

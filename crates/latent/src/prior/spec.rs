@@ -66,7 +66,7 @@ pub struct Word {
     pub span: Range<usize>,
 }
 
-/// The text right of `=` or `~`.
+/// The text after `=` or `~`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The key.

@@ -31,7 +31,7 @@ impl Block {
         }
     }
 
-    /// Whether it has none.
+    /// Whether it has no latent variables.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -74,7 +74,7 @@ impl Stack {
     /// Parts side by side.
     ///
     /// # Errors
-    /// There is no part, or two of them have incompatible determinants.
+    /// There are no parts, or two of them have incompatible determinants.
     pub fn new(parts: Vec<Block>) -> Result<Self, Error> {
         let len = parts.iter().map(Block::len).sum();
         if len == 0 {
@@ -88,7 +88,7 @@ impl Stack {
         };
         if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
             return Err(Error::Unsupported(
-                "`bym2` and a grid field with holes cannot stand in one sum; use `icar(…) + iid()` for the first"
+                "`bym2` and a grid field with holes cannot be in one sum; use `icar(…) + iid()` for the first"
                     .to_owned(),
             ));
         }
@@ -104,7 +104,7 @@ impl Stack {
         self.len
     }
 
-    /// Holds flat directions of a part.
+    /// Constrains flat directions of a part.
     pub(super) fn pin(&mut self, part: usize, pin: Pin) {
         self.pins[part] = Some(pin);
     }
@@ -255,7 +255,7 @@ impl Prior for Stack {
     }
 }
 
-/// A part with some of its flat directions held.
+/// A part with some of its flat directions constrained.
 fn held(mut structure: Structure, pin: &Pin) -> Structure {
     if let Covariance::Precision(q) = &mut structure.covariance {
         for node in &pin.nodes {

@@ -14,11 +14,11 @@ use crate::Error;
 use crate::linear::narrow::root_of;
 use crate::model::symmetric;
 
-/// Nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s has entries up to
-/// 6 · 0.0017 n³ / s² (0.0017 n³ is the generalised variance of its structure matrix), and their rounding hides the
+/// Nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s has entries up to 6 ·
+/// 0.0017 n³ / s² (0.0017 n³ is the generalised variance of its structure matrix), and their rounding hides the
 /// information of a row. For s = 1 that is 2e-6 of it with 10 000 nodes, and 6e-5 with 30 000, where the duality gap no
-/// longer reaches its tolerance. A column that would need more is read from 2 000 nodes: as many follow any smooth curve,
-/// and leave room for s down to 0.003.
+/// longer reaches its tolerance. A column that would need more nodes is interpolated between 2 000 nodes, which follow
+/// any smooth curve and allow s down to 0.003.
 const RW2: Between = Between::Interpolated {
     most: 10_000,
     instead: 2_000,
@@ -30,7 +30,7 @@ const RW1: Between = Between::Interpolated {
     instead: 100_000,
 };
 
-/// One call while the prior is put together.
+/// One call during the construction of the prior.
 pub(super) struct Building {
     pub(super) piece: Piece,
     pub(super) body: Body,
@@ -169,7 +169,7 @@ impl Builder<'_, '_> {
 
     /// The variance of a factor. For later factors of a product it is 1 by default.
     fn variance(&self) -> Result<Setting, SpecError> {
-        // A product has the response's unit once.
+        // A product has the response's unit only once.
         let mut variance = match self.later_factor {
             false => self.setting("variance", None)?,
             true => self.known.setting("variance", &self.label, None, 1.0)?,
@@ -303,8 +303,9 @@ impl Builder<'_, '_> {
                     && nodes > most
                 {
                     return Err(known.misused(&format!(
-                        "`rw2` of {nodes} rows: beyond {most} nodes double precision loses the digits of second \
-                         differences; name the column of positions with `on=`, which is read from fewer nodes by interpolation"
+                        "`rw2` of {nodes} rows: beyond {most} nodes double precision cannot resolve second \
+                         differences; name the column of positions with `on=`, so that the fit uses fewer \
+                         nodes and interpolates"
                     )));
                 }
                 let field = match name {
@@ -399,13 +400,13 @@ impl Builder<'_, '_> {
             .map(|w| w.text.clone())
             .collect();
         if let Some(extra) = known.list("on").and_then(|words| words.get(2)) {
-            return Err(known.error(&extra.span, "cells have one number, or a row and a column"));
+            return Err(known.error(&extra.span, "cells need one number, or a row and a column"));
         }
         if on.is_empty() && self.source.rows() > cells {
             return Err(known.error(
                 &known.call.name.span,
                 format!(
-                    "the table has {} rows, the grid {cells} cells, one a row; name cells with `on=`",
+                    "the table has {} rows, but the grid has {cells} cells, one per row; name cells with `on=`",
                     self.source.rows()
                 ),
             ));
@@ -450,7 +451,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Says how an intrinsic field treats a graph that falls apart.
+/// Notes how an intrinsic field treats a disconnected graph.
 fn remark_components(graph: &Graph, label: &str, notes: &mut Vec<String>) {
     let (_, count) = graph.components();
     let alone = (0..graph.nodes())
@@ -458,10 +459,10 @@ fn remark_components(graph: &Graph, label: &str, notes: &mut Vec<String>) {
         .count();
     if count > 1 {
         notes.push(format!(
-            "{label}: the graph has {count} components, each with a flat level of its own{}",
+            "{label}: the graph has {count} components, and the prior is flat in the level of each{}",
             match alone {
                 0 => String::new(),
-                n => format!(", but for {n} nodes without neighbours, which are independent"),
+                n => format!(", except {n} nodes without neighbours, which are independent"),
             }
         ));
     }

@@ -14,7 +14,7 @@ pub struct Term {
     pub name: &'static str,
     /// Its notation.
     pub usage: &'static str,
-    /// What it is.
+    /// Its description.
     pub meaning: &'static str,
     /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
@@ -29,11 +29,11 @@ pub struct Term {
 pub struct Hyper {
     /// Its key.
     pub name: &'static str,
-    /// What is allowed.
+    /// The allowed values.
     pub range: Range,
     /// Its default or starting value. `None` means that the data determine it.
     pub start: Option<f64>,
-    /// Whether it is learnt if the user gives no value.
+    /// Whether Jensen learns it if the user gives no value.
     pub learnt: bool,
     /// The power of the response's unit in which it is measured.
     pub power: f64,
@@ -47,8 +47,8 @@ pub struct Hyper {
 /// Faraway (*Bayesian Regression Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// A length of a tenth of the inputs' spread has probability one twentieth: below it there is seldom anything that
-/// differs from noise.
+/// A length below a tenth of the inputs' spread has probability one twentieth, because shorter effects are seldom
+/// distinguishable from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
 const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
@@ -76,7 +76,7 @@ const PRECISION: Hyper = Hyper {
     ..positive("precision", Some(1.0), -2.0)
 };
 const VARIANCE: Hyper = positive("variance", Some(1.0), 2.0);
-/// 2.5 standard deviations of the response for one of the column, as in rstanarm.
+/// 2.5 standard deviations of the response per standard deviation of the column, as in rstanarm.
 const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
@@ -107,9 +107,10 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
-        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, linear or constant. The lengthscale starts at the \
-                  root of the summed variances of the columns, with `ard` (one a column) at each column's standard deviation \
-                  times the root of their number; the variance starts at 1 and is 1 in the later factors of a product.",
+        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, linear or constant. The \
+                  lengthscale starts at the root of the summed variances of the columns, or with `ard` (one \
+                  per column) at each column's standard deviation times the root of their number; the variance \
+                  starts at 1 and is 1 in the later factors of a product.",
         keys: &["on"],
         flags: &["ard"],
         parameters: &[length("lengthscale", 1.0), VARIANCE],
@@ -117,8 +118,8 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "covariance",
         usage: "covariance(matrix=FILE[, on=COLUMN][, first=0|1][, variance=v])",
-        meaning: "Effects with the covariance matrix in FILE times the variance, which starts at 1; COLUMN has the numbers of the \
-                  matrix's rows, without it row i of the table is row i of the matrix.",
+        meaning: "Effects with the covariance matrix in FILE times the variance, which starts at 1; COLUMN has \
+                  the numbers of the matrix's rows, and without it row i of the table is row i of the matrix.",
         keys: &["matrix", "on", "first"],
         flags: &[],
         parameters: &[VARIANCE],
@@ -126,9 +127,9 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "precision",
         usage: "precision(matrix=FILE[, on=COLUMN][, first=0|1][, precision=τ])",
-        meaning: "Effects with the sparse precision matrix in FILE times τ, which starts at 1; COLUMN has the numbers of the matrix's \
-                  rows, without it row i of the table is row i of the matrix. A matrix whose rows add up to 0 is flat in the level \
-                  of each connected component.",
+        meaning: "Effects with the sparse precision matrix in FILE times τ, which starts at 1; COLUMN has the \
+                  numbers of the matrix's rows, and without it row i of the table is row i of the matrix. A \
+                  matrix whose rows sum to 0 does not determine the level of each connected component.",
         keys: &["matrix", "on", "first"],
         flags: &[],
         parameters: &[PRECISION],
@@ -136,7 +137,7 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "iid",
         usage: "iid([on=COLUMN][, variance=v])",
-        meaning: "Independent effects, one a row or one a group of COLUMN; variance starts at 1.",
+        meaning: "Independent effects, one per row or per group of COLUMN; the variance starts at 1.",
         keys: &["on"],
         flags: &[],
         parameters: &[VARIANCE],
@@ -144,8 +145,9 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "fixed",
         usage: "fixed(COLUMN, …[, variance=v])",
-        meaning: "Fixed effects of covariates; words count as levels against the first. The variance is that of the effect of one \
-                  standard deviation of a column: 6.25 times the response's unless given, not learnt unless written with `~`.",
+        meaning: "Fixed effects of covariates; a column of words gives an effect of each level against the \
+                  first. The variance is that of the effect of one standard deviation of a column; the default \
+                  is 6.25 times the response's, and Jensen learns it only if it is written with `~`.",
         keys: &[],
         flags: &[],
         parameters: &[EFFECT],
@@ -153,7 +155,7 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "intercept",
         usage: "intercept([variance=v])",
-        meaning: "A common level; its variance is 1000 times the response's unless given.",
+        meaning: "A common level; its variance is by default 1000 times the response's.",
         keys: &[],
         flags: &[],
         parameters: &[ROOM],
@@ -161,7 +163,8 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "rw1",
         usage: "rw1([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "First-order random walk, flat in its level; precision of a step starts at 1. Rows between nodes are interpolated.",
+        meaning: "First-order random walk, flat in its level; the precision of a step starts at 1. Rows \
+                  between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -169,7 +172,8 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "rw2",
         usage: "rw2([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "Second-order random walk, flat in level and slope; precision of a second difference starts at 1. Rows between nodes are interpolated.",
+        meaning: "Second-order random walk, flat in level and slope; the precision of a second difference \
+                  starts at 1. Rows between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -193,7 +197,8 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "bym2",
         usage: "bym2(graph=FILE[, on=COLUMN][, first=0|1][, precision=τ][, phi=φ])",
-        meaning: "Independent and scaled intrinsic field, φ the share of the latter; starts at precision 1 and φ 0.5.",
+        meaning: "Independent and scaled intrinsic field, where φ is the share of the latter; starts at \
+                  precision 1 and φ 0.5.",
         keys: &["graph", "on", "first"],
         flags: &[],
         parameters: &[PRECISION, PHI],
@@ -202,8 +207,9 @@ pub const TERMS: [Term; 12] = [
         name: "grid",
         usage: "grid(rw1|rw2|spde, ROWS, COLUMNS[, on=CELL|(ROW, COLUMN)][, first=0|1][, mask=FILE][, precision=τ | range=r, \
                 variance=v])",
-        meaning: "Field over the cells of a rectangle, row by row. rw1 and rw2 are intrinsic with a precision that starts at 1; spde \
-                  is stationary, its range (in cells) starts at a fifth of the longer side, its variance at 1.",
+        meaning: "Field over the cells of a rectangle, row by row. rw1 and rw2 are intrinsic with a precision \
+                  that starts at 1; spde is stationary, and its range (in cells) starts at a fifth of the \
+                  longer side, its variance at 1.",
         keys: &["on", "first", "mask"],
         flags: &[],
         parameters: &[PRECISION, length("range", 2.0), VARIANCE],
@@ -290,7 +296,7 @@ impl<'s> Known<'s> {
             if named.start && !is_parameter {
                 return Err(known.error(
                     &named.key.span,
-                    format!("`{0}` is not learnt: write `{0}=…`", named.key.text),
+                    format!("Jensen does not learn `{0}`: write `{0}=…`", named.key.text),
                 ));
             }
         }
@@ -322,7 +328,7 @@ impl<'s> Known<'s> {
     /// Rejects positional words after the first `most`.
     ///
     /// # Errors
-    /// There are more.
+    /// There are more positional words.
     pub fn at_most(&self, most: usize) -> Result<(), SpecError> {
         match self.words().get(most) {
             None => Ok(()),
@@ -333,7 +339,7 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Whether a flag is there.
+    /// Whether the call has a flag.
     pub fn flag(&self, flag: &str) -> bool {
         self.call.positional.iter().any(|w| w.text == flag)
     }
@@ -351,14 +357,14 @@ impl<'s> Known<'s> {
     /// The only word given for a key.
     ///
     /// # Errors
-    /// There are several.
+    /// There are several words.
     pub fn one(&self, key: &str) -> Result<Option<&'s Word>, SpecError> {
         match self.list(key) {
             None => Ok(None),
             Some([word]) => Ok(Some(word)),
             Some(words) => Err(self.error(
                 &words[1].span,
-                format!("`{key}` takes one value here, not a list"),
+                format!("`{key}` needs one value here, not a list"),
             )),
         }
     }
@@ -385,7 +391,7 @@ impl<'s> Known<'s> {
         self.one(key)?.map(|word| self.number(word)).transpose()
     }
 
-    /// A whole number of at least 1.
+    /// An integer of at least 1.
     ///
     /// # Errors
     /// The word is unknown.
@@ -394,7 +400,7 @@ impl<'s> Known<'s> {
             Ok(n @ 1..=1_000_000_000) => Ok(n),
             _ => Err(self.error(
                 &word.span,
-                format!("expected a whole number from 1, found `{}`", word.text),
+                format!("expected an integer of at least 1, found `{}`", word.text),
             )),
         }
     }
@@ -402,16 +408,16 @@ impl<'s> Known<'s> {
     /// The row of a hyperparameter.
     ///
     /// # Errors
-    /// The term has none of that name.
+    /// The term has no such hyperparameter.
     pub fn hyper(&self, name: &str) -> Result<&'static Hyper, SpecError> {
         let found = self.term.parameters.iter().find(|p| p.name == name);
         found.ok_or_else(|| self.misused(&format!("`{}` has no `{name}`", self.term.name)))
     }
 
-    /// The prior that is given for a hyperparameter.
+    /// The user's prior for a hyperparameter.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a prior.
     pub fn distribution(&self, name: &str) -> Result<Option<Distribution>, SpecError> {
         let Some(named) = self.named(name) else {
             return Ok(None);
@@ -461,7 +467,7 @@ impl<'s> Known<'s> {
             return Err(self.error(
                 &named.key.span,
                 format!(
-                    "`{name}` takes one value or a list of {}, not {}",
+                    "`{name}` needs one value or a list of {}, not {}",
                     labels.len(),
                     named.values.len()
                 ),
@@ -503,7 +509,7 @@ impl<'s> Known<'s> {
         let refused = match hyper.range {
             Range::Positive if value <= 0.0 => "must be positive".to_owned(),
             Range::Between(low, high) if value <= low || value >= high => {
-                format!("must lie between {low} and {high}")
+                format!("must be between {low} and {high}")
             }
             _ => return Ok(value),
         };

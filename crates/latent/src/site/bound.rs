@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The bound on `E[−log p(y | η)]` that is optimised.
+/// The bound on `E[−log p(y | η)]` to optimise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteBound {
@@ -31,7 +31,7 @@ impl SiteBound {
         Self::Piecewise,
     ];
 
-    /// The word for it on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -43,7 +43,7 @@ impl SiteBound {
         }
     }
 
-    /// The bound of that name.
+    /// The bound with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|b| b.name() == name)
     }

@@ -27,8 +27,8 @@ use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
-/// Dimensions up to which expectations are taken on a grid. With three of about unit variance its error is 1e-7 nats;
-/// the mean over 2048 points had 3e-4.
+/// Largest number of dimensions for grids. With three dimensions of about unit variance the error is 1e-7 nats. The
+/// mean over 2048 points had 3e-4.
 const GRID: usize = 3;
 
 /// Points of the mean in more dimensions, and four times as many to estimate its error.
@@ -44,7 +44,7 @@ fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
 }
 
-/// The observations' categories, of `size + 1`.
+/// The observations' categories, out of `size + 1`.
 #[derive(Debug)]
 pub(crate) struct Contrasts {
     sites: Vec<Multinomial>,
@@ -72,7 +72,7 @@ impl Potentials for Contrasts {
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value> {
         let stride = count(self.size);
         let mut out = vec![Value::default(); m.len()];
-        // One observation is as much work as many scalar sites.
+        // One observation takes as much work as many scalar sites.
         (out.par_chunks_mut(stride).zip(&self.sites))
             .enumerate()
             .for_each(|(i, (out, site))| {
@@ -87,7 +87,7 @@ impl Potentials for Contrasts {
         out
     }
 
-    /// A contrast alone has no likelihood.
+    /// A single contrast has no likelihood.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,
@@ -104,8 +104,8 @@ impl Potentials for Contrasts {
     fn discord(&self) -> f64 {
         match self.size {
             0..=GRID => 0.0,
-            // Means over point sets of points are only nearly at one with the expectations that Price's theorem gives as their
-            // derivatives; how nearly was not measured.
+            // Means over point sets only approximately equal the expectations of which Price's theorem gives the
+            // derivatives. The error of this was not measured.
             _ => 1e-6 * self.sites.len() as f64,
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// The Cholesky factor, row by row, of a covariance given by its lower triangle; negative rounding errors count as 0.
+/// The Cholesky factor, row by row, of a covariance given by its lower triangle. Negative rounding errors are set to 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -266,7 +266,7 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
 const LIGHT: f64 = 1e-11;
 
 simd_fn! {
-    /// Sums over a grid of trapezoid rules, one per dimension.
+    /// Sums over a grid: a product of trapezoid rules, one per dimension.
     fn on_grid, on_grid_fn = <V>(rule: &Quadrature, at: &Joint<'_>) -> Sums {
         let size = at.mean.len();
         let mut lanes = Lanes::<V>::new(size);
@@ -297,7 +297,7 @@ simd_fn! {
         lanes.sums(1.0)
     }
 
-    /// Sums over a point set of points.
+    /// Sums over a point set.
     fn over_point_set, over_point_set_fn = <V>(point_set: &PointSet, at: &Joint<'_>) -> Sums {
         let mut lanes = Lanes::<V>::new(at.mean.len());
         for c in (0..point_set.points).step_by(LANES) {
@@ -364,7 +364,7 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The predictors' own among values of the contrasts, if the bound couples them.
+/// The values of the predictors themselves among values of the contrasts, if the bound couples them.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
@@ -413,7 +413,7 @@ pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     Cow::Owned(inner)
 }
 
-/// A start for [`with_contrasts`]' model from an earlier fit of its kind.
+/// A start for the model of [`with_contrasts`] from an earlier fit of the same kind.
 pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Cow<'a, Warm> {
     match coupled(model.likelihood, model.bound) {
         Some(size) if warm.predictor.len() == model.predictors() => Cow::Owned(Warm {
@@ -424,7 +424,7 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// A fit's point for the model of [`with_contrasts`], whatever its own bound: λ of unknown contrasts is 0.
+/// A fit's point for the model of [`with_contrasts`], for any bound. λ of unknown contrasts is 0.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();
@@ -467,7 +467,7 @@ mod tests {
         (contrasted(mean, size), v)
     }
 
-    /// E log(1 + Σ e^η) − η_y by the midpoint rule on a grid of 8 standard deviations of z either side.
+    /// E log(1 + Σ e^η) − η_y by the midpoint rule on a grid of 8 standard deviations of z on either side.
     fn brute_force(
         mean: &[f64],
         c: impl Fn(usize, usize) -> f64,

@@ -1,8 +1,8 @@
 //! Sites whose bound has a closed convex conjugate: one curve (α, λ(α)) per observation.
 //!
-//! Every such bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)` with λ concave and φ convex, so that
-//! its conjugate `f*(α, λ)` is finite on a curve (or above one) and equals φ there: N variables carry the dual, not 2N. The
-//! table of curves, with y the response and −log p the negated log density:
+//! Every such bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)` with λ concave and φ convex. Its
+//! conjugate `f*(α, λ)` is finite on a curve (or above one) and equals φ there, so the dual has N variables instead of
+//! 2N. The table of curves, with y the response and −log p the negative log density:
 //!
 //! | family | f(m, v) | λ(α) | φ(α) |
 //! | --- | --- | --- | --- |
@@ -14,9 +14,9 @@
 //! | linear | −a m + c | 0, α = −a alone | −c |
 //!
 //! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate
-//! at fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum
-//! and supremum change places. Böhning's bound touches at ψ = m, which gives `log(1 + e^m) + v/8`. Both need no outer
-//! loop.
+//! at fixed ω is smallest at ω = p. Because the bound is convex in ω and the conjugate's objective concave in p,
+//! minimum and supremum can be exchanged. Böhning's bound touches at ψ = m, which gives `log(1 + e^m) + v/8`. Both need
+//! no outer loop.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
@@ -72,7 +72,7 @@ pub struct Curve {
     pub phi2: f64,
 }
 
-/// f with its derivatives by m and v.
+/// f with its derivatives with respect to m and v.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
     /// f, in nats.
@@ -83,7 +83,7 @@ pub struct Value {
     pub by_variance: f64,
 }
 
-/// Curvature of a coordinate that cannot move.
+/// Curvature of a fixed coordinate.
 const FIXED: f64 = 1e100;
 
 impl Convex {
@@ -98,7 +98,7 @@ impl Convex {
         }
     }
 
-    /// Whether α cannot move.
+    /// Whether α is fixed.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Self::Linear { .. })
     }
@@ -169,7 +169,7 @@ impl Convex {
             }
             Self::Logistic { y, n, shift, .. } => {
                 let x = slope - shift;
-                // From the nearer end, so that nothing cancels.
+                // From the nearer end, which avoids cancellation.
                 let alpha = if x <= 0.0 {
                     n * inv_logit(x) - y
                 } else {
@@ -286,7 +286,8 @@ impl Convex {
                 };
                 let (p, q) = ((alpha + y) / n, (n - y - alpha) / n);
                 let delta = m - shift + half - (p.ln() - q.ln());
-                // n times the relative entropy of p against σ(logit p + δ), from the end where the exponential is small.
+                // n times the relative entropy of p with respect to σ(logit p + δ), from the end at which the
+                // exponential is small.
                 let divergence = if delta <= 0.0 {
                     (p * delta.exp_m1()).ln_1p() - p * delta
                 } else {
@@ -303,7 +304,7 @@ impl Convex {
         }
     }
 
-    /// A rough α from only the response, well inside the domain.
+    /// A rough α from the response alone, well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { sign, .. } if sign > 0.0 => 0.5,
@@ -336,7 +337,7 @@ fn above(x: f64) -> f64 {
 
 /// The root z of `z = x + (1 − 2σ(z)) v/2`: the logit of the tilted bound's ω, with the sign of x.
 ///
-/// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` rises and is concave, and at `x/(1 + v/4)` it is not above 0:
+/// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` increases and is concave, and at `x/(1 + v/4)` it is at most 0, so
 /// Newton's method from there never oversteps. It converges quadratically, so a step of 1e-8 is the last.
 fn tilted_logit(x: f64, v: f64) -> f64 {
     let target = x.abs();

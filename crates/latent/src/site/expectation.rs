@@ -1,13 +1,13 @@
-//! Expectations without a closed form, reached through the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
+//! Expectations without a closed form, for use in the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
 //!
 //! For an exact expectation `f(m, v) = E g(η)`, η ~ N(m, v), with g = −log p: `∂f/∂m = E g′` and `∂f/∂v = ½ E g″` (Bonnet,
 //! Price).
 //!
-//! The trapezoid rule `Σ h φ(z_k) g(m + s z_k)` is as good as any for functions that are analytic near the real line: where g is so
-//! within a distance w, moving the line of integration by a ≤ w/s shows an error of about `exp(a²/2 − 2πa/h)` (Trefethen and
-//! Weideman 2014). The step h is chosen by the spread s so that this is [`SMALL`]: 16 nodes up to s = 0.12 w, then about 75 s/w. For
-//! log(1 + e^η), where w = π, Gauss and Hermite's rule with 32 nodes is off by 5e-6 nats at a spread of 3, by 1.4e-3 at 6 and by
-//! 1.3e-2 at 10.
+//! The trapezoid rule `Σ h φ(z_k) g(m + s z_k)` is as good as any for functions that are analytic near the real line.
+//! If g is analytic within a distance w, a shift of the line of integration by a ≤ w/s shows an error of about
+//! `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The spread s determines the step h, so that this error is
+//! [`SMALL`]: 16 nodes up to s = 0.12 w, then about 75 s/w. For log(1 + e^η), for which w = π, Gauss and Hermite's rule
+//! with 32 nodes has an error of 5e-6 nats at a spread of 3, 1.4e-3 at 6 and 1.3e-2 at 10.
 
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -33,7 +33,7 @@ pub(crate) trait Potential: Clone + Debug + Send + Sync {
 
 /// The potentials of all observations of any kind.
 pub(crate) trait Potentials: Debug + Send + Sync {
-    /// The expectation of each with its derivatives by m and v; all slices have the same length.
+    /// The expectation of each with its derivatives with respect to m and v. All slices have the same length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
 
     /// The same for only potential `n`.
@@ -48,22 +48,23 @@ pub(crate) trait Potentials: Debug + Send + Sync {
     }
 }
 
-/// Logarithm of the error that the step is chosen for.
+/// Logarithm of the error that determines the step.
 const SMALL: f64 = -25.0;
 
-/// The largest step with which the density alone is integrated to [`SMALL`].
+/// The largest step that integrates the density itself to [`SMALL`].
 const STEP: f64 = 0.88;
 
-/// Standard deviations to either side, beyond which lie 2e-12 of the density.
+/// Standard deviations on either side. A mass of 2e-12 is beyond.
 const REACH: f64 = 7.04;
 
-/// Steps shrink by √2 from level to level, to 8192 nodes; up to half of them, enough for a spread of 270 w/π, are chosen by it.
+/// Steps shrink by √2 from level to level, to 8192 nodes. The spread selects levels up to half of them, which suffice
+/// for a spread of 270 w/π.
 const LEVELS: usize = 19;
 
 /// Levels to half the step.
 const HALVED: usize = 2;
 
-/// Nodes and weights, filled up with weights of 0 to whole vectors.
+/// Nodes and weights, padded with weights of 0 to whole vectors.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     pub nodes: Vec<f64>,
@@ -113,24 +114,24 @@ impl Nodes {
     }
 }
 
-/// How expectations are taken: by the trapezoid rule with a step that depends on the spread, or by Gauss and Hermite's rule with a
-/// given number of nodes.
+/// The quadrature of expectations: the trapezoid rule with a step that depends on the spread, or Gauss and Hermite's
+/// rule with a given number of nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
     /// Trapezoid rules, computed on first use.
     levels: Vec<OnceLock<Nodes>>,
-    /// Twice as many nodes as the spread needs, to estimate the error of others.
+    /// Whether to use twice the nodes that the spread needs, to estimate the error of other rules.
     pub(crate) finer: bool,
 }
 
 impl Quadrature {
-    /// The rule with that many nodes, or with as many as the spread needs.
+    /// The rule with this number of nodes, or with the number that the spread needs.
     pub(crate) fn new(nodes: Option<usize>) -> Result<Self, Error> {
         let given = |nodes: usize| -> Result<Nodes, Error> {
             let rule = gauss_hermite(nodes).ok_or_else(|| {
                 Error::Unsupported(format!(
-                    "{nodes} Gauss-Hermite nodes were asked for; choose 1 to 128"
+                    "{nodes} Gauss-Hermite nodes are not possible; choose 1 to 128"
                 ))
             })?;
             Ok(Nodes::new(&rule))
@@ -149,7 +150,7 @@ impl Quadrature {
         }
     }
 
-    /// The rule for a function that is analytic within `width`, over a normal distribution of that spread.
+    /// The rule for a function that is analytic within `width`, over a normal distribution with this spread.
     pub(crate) fn nodes(&self, width: f64, sd: f64) -> &Nodes {
         if let Some(nodes) = &self.given {
             return nodes;
@@ -168,7 +169,7 @@ impl Quadrature {
     }
 }
 
-/// Nats by which the sum of expectations at these marginals is uncertain: its change with twice as many nodes.
+/// Uncertainty of the sum of expectations at these marginals in nats: its change with twice the number of nodes.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
@@ -177,16 +178,16 @@ pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f
 
 /// The first level with a short enough step.
 fn level(width: f64, sd: f64) -> usize {
-    // Short of the singularity itself, near which derivatives grow.
+    // Up to a distance from the singularity, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);
     let step = 2.0 * std::f64::consts::PI * a / (0.5 * a * a - SMALL);
     let level = (2.0 * (STEP / step).log2()).ceil();
-    // A spread that is no number takes the first, whose sums are none either.
+    // A spread of NaN uses the first level, whose sums are NaN too.
     (level.max(0.0) as usize).min(LEVELS - 1 - HALVED)
 }
 
 simd_fn! {
-    /// The expectations of potentials and their derivatives by m and v; all slices have the same length.
+    /// The expectations of potentials and their derivatives with respect to m and v. All slices have the same length.
     fn expectations, expectations_fn = <V, P: Potential>(
         rule: &Quadrature, sites: &[P], m: &[f64], v: &[f64], out: &mut [Value]
     ) {
@@ -200,7 +201,7 @@ simd_fn! {
     }
 }
 
-/// Sites of one task: each costs many times an element of other passes.
+/// Sites per task. Each takes many times as long as an element of other passes.
 const FEW: usize = 256;
 
 impl<P: Potential> Potentials for Vec<P> {
@@ -240,7 +241,7 @@ mod tests {
         }
     }
 
-    /// E h by Simpson's rule on twelve standard deviations either side.
+    /// E h by Simpson's rule on twelve standard deviations on either side.
     fn simpson(m: f64, sd: f64, h: impl Fn(f64) -> f64) -> f64 {
         let steps = 40_000;
         let width = 24.0 / f64::from(steps);
@@ -282,7 +283,7 @@ mod tests {
             ] {
                 let f = sites.value(&rule, 0, m, sd * sd).f;
                 let exact = simpson(m, sd, |eta| -likelihood.log_density(eta, y, 1.0));
-                // Simpson's rule itself is good to 1e-8 where a small scale meets a large spread.
+                // Simpson's rule itself has an error of 1e-8 when a small scale meets a large spread.
                 let slack = 2e-8 * (1.0 + exact.abs());
                 assert!(
                     (f - exact).abs() < slack,

@@ -14,7 +14,7 @@ use super::convex::{Curve, Value};
 /// Requirements of a fit: λ ≥ 0 on the domain, φ convex with φ′ from −∞ to ∞ over it, and `value` and `curve`
 /// consistent with each other. [`check_site`] tests the last one at a point.
 pub trait Site: Debug + Send + Sync {
-    /// f with its derivatives by m and by v.
+    /// f with its derivatives with respect to m and v.
     fn value(&self, m: f64, v: f64) -> Value;
 
     /// λ and φ = f* with two derivatives each, at an α inside the domain.
@@ -31,7 +31,7 @@ const HALVINGS: usize = 2_200;
 fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
     let (low, high) = site.domain();
     let below = |alpha: f64| site.curve(alpha).phi1 < slope;
-    // An interval about it, from an α inside outwards: towards an end by halves, to infinity by doubling.
+    // An interval around it, from an α inside outwards: by halves towards an end, by doubling towards infinity.
     let (mut a, mut b) = (from, from);
     let mut reach = from.abs().max(1.0);
     while below(b) && b < f64::MAX {
@@ -74,7 +74,7 @@ fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
             b = c;
         }
     }
-    // The end that was looked at from inside.
+    // The end that was evaluated from inside.
     if a > low { a } else { b }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn gap(site: &dyn Site, alpha: f64, m: f64, v: f64) -> f64 {
 
 /// The largest inconsistency between a site's parts at (m, v): the maximum of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2
 /// ∂f/∂v| at α = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units
-/// of λ; a few 1e-6 are rounding errors.
+/// of λ. A few 1e-6 are rounding errors.
 pub fn check_site(site: &dyn Site, m: f64, v: f64) -> f64 {
     let value = site.value(m, v);
     let alpha = value.by_mean;

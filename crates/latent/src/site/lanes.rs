@@ -50,7 +50,7 @@ fn eight<V: F64x8>(sites: &[Convex]) -> Option<Eight<V>> {
     })
 }
 
-/// The root z of `z = x + (1 − 2σ(z)) v/2`, as `convex` has it.
+/// The root z of `z = x + (1 − 2σ(z)) v/2`, as in `convex`.
 #[inline(always)]
 fn tilted_logit<V: F64x8>(x: V, v: V) -> V {
     let (one, half, quarter) = (V::splat(1.0), V::splat(0.5), V::splat(0.25));
@@ -126,13 +126,13 @@ impl<V: F64x8> Eight<V> {
                 };
                 let delta = raised - (log_p - log_q);
                 let below = delta.le(zero);
-                // From the end where the exponential is small.
+                // From the end at which the exponential is small.
                 let near = V::select(below, p, q);
                 let toward = -delta.abs();
                 self.n * (log1p(near * expm1(toward)) - near * toward)
             }
         };
-        // A lane that is not a number must stay one.
+        // A NaN lane must remain NaN.
         V::select(gap.lt(zero), zero, gap)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::convex::{Curve, Value};
 
-/// One observation: its category, of `size + 1`.
+/// One observation: its category, out of `size + 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Multinomial {
     pub category: usize,
@@ -19,7 +19,7 @@ impl Multinomial {
         f64::from(self.category == k)
     }
 
-    /// p_k for k < K, then p_K. The observed category's is one minus those of the others, which preserves small
+    /// p_k for k < K, then p_K. The observed category's probability is one minus the others, which preserves small
     /// complements.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
@@ -31,7 +31,7 @@ impl Multinomial {
         p
     }
 
-    /// Writes the curves of the observation's coordinates, the whole of φ with the first, and returns 1/p_K.
+    /// Writes the curves of the observation's coordinates, with the whole of φ in the first, and returns 1/p_K.
     pub(crate) fn curves(&self, alpha: &[f64], out: &mut [Curve]) -> f64 {
         let p = self.probabilities(alpha);
         let last = p[self.size];
@@ -90,7 +90,7 @@ impl Multinomial {
         }
     }
 
-    /// A rough α from only the category.
+    /// A rough α from the category alone.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;
         for (k, out) in out.iter_mut().enumerate() {
@@ -164,7 +164,7 @@ mod tests {
             let f = value[0].f;
             assert!((objective(&alpha) - f).abs() < 1e-12);
             assert!(site.gap(&alpha, &m, &v) < 1e-12);
-            // The maximiser is one: no neighbour does better, and the gap is the shortfall.
+            // The maximiser is unique: no neighbour is better, and the gap is the shortfall.
             for d in [[0.01, 0.0], [0.0, -0.01], [0.01, -0.02]] {
                 let other = [alpha[0] + d[0], alpha[1] + d[1]];
                 let shortfall = f - objective(&other);

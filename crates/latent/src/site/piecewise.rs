@@ -1,9 +1,9 @@
 //! A piecewise quadratic upper bound on log(1 + e^x), after Marlin, Khan and Murphy (2011).
 //!
-//! Each piece interpolates the function at the Chebyshev nodes of its interval and is lifted by its largest shortfall there;
-//! interval ends are chosen so that every piece lies at most [`EXCESS`] above. The right half mirrors the left by
-//! `log(1 + e^x) = x + log(1 + e^−x)`; the tails are the constants and lines through the ends. The expectation under N(m, v)
-//! is a sum of truncated normal moments, and so are its derivatives.
+//! Each piece interpolates the function at the Chebyshev nodes of its interval and is lifted by its largest shortfall
+//! there. The ends of intervals are chosen so that every piece is at most [`EXCESS`] above the function. The right half
+//! mirrors the left by `log(1 + e^x) = x + log(1 + e^−x)`; the tails are the constants and lines through the ends. The
+//! expectation under N(m, v) is a sum of truncated normal moments, and so are its derivatives.
 
 use jensen_math::special::{erfc, log1p_exp};
 
@@ -42,7 +42,7 @@ fn interpolate(low: f64, high: f64) -> (Piece, f64) {
         let e = excess(f64::from(i) / 1000.0 - 1.0);
         (least, most) = (least.min(e), most.max(e));
     }
-    // Between two of the sampled points the excess moves by less than a thousandth of its range squared.
+    // Between two of the sampled points the excess changes by less than a thousandth of its range squared.
     let lift = -least + 1e-5 * (most - least);
     let (one, two) = (one / half, two / (half * half));
     let piece = Piece {
@@ -59,7 +59,7 @@ impl Pieces {
         let mut left = Vec::new();
         let mut high = 0.0;
         while log1p_exp(high) > EXCESS {
-            // The longest interval that keeps to the excess, by bisection.
+            // The longest interval within the excess, by bisection.
             let (mut short, mut long) = (0.0, 20.0);
             for _ in 0..60 {
                 let middle = 0.5 * (short + long);

@@ -38,7 +38,7 @@ pub(crate) enum Sites {
 }
 
 impl Sites {
-    /// The sites of a model that was checked.
+    /// The sites of a checked model.
     pub(crate) fn new(model: &LatentModel, nodes: Option<usize>) -> Result<Self, Error> {
         let under = |forms: Vec<Logistic>, bound: LogisticBound| {
             let sites = forms.into_iter().map(|form| form.under(bound)).collect();
@@ -70,7 +70,7 @@ impl Sites {
         )
     }
 
-    /// f with its derivatives, one per predictor; a vector site puts its whole f with its first.
+    /// f with its derivatives, one per predictor. A vector site has its whole f in the first one.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
@@ -112,7 +112,7 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites may differ from its prediction by the derivatives, beyond rounding.
+    /// Nats by which the sum of the sites may differ from the prediction of its derivatives, beyond rounding.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -133,7 +133,7 @@ impl Sites {
             }
             Self::Raised(..) | Self::Expected(..) => {
                 let values = self.values(centre, &vec![1.0; n]);
-                // A site with negative curvature starts flat.
+                // A site with negative curvature starts with curvature 0.
                 let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
                 let b = map(n, |i| lambda[i] * centre[i] - values[i].by_mean);
                 (b, lambda)
@@ -152,7 +152,7 @@ impl Sites {
     }
 }
 
-/// Everything about the sites at one α.
+/// All quantities of the sites at one α.
 pub(crate) struct Curves {
     pub at: Vec<Curve>,
     pub block: Block,
@@ -303,7 +303,7 @@ impl DualSites {
         }
     }
 
-    /// A rough α from only the responses.
+    /// A rough α from the responses alone.
     pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),

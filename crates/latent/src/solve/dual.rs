@@ -10,9 +10,9 @@
 //!
 //! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along a path that is straight in
 //! φ′(α) (the logarithm of a rate, the logit of a probability) and never leaves the domain: Newton's method in these
-//! coordinates reaches the optimum from a rough guess in a few steps. Otherwise Σ̃ nearly confines α to a plane that
-//! such paths leave. In that case the natural-gradient fixed point, whose iterates stay on the plane, finds the first
-//! iterate inside the domain, and straight steps end at most 99 % of the way to the boundary.
+//! coordinates reaches the optimum from a rough guess in a few steps. Otherwise Σ̃ nearly confines α to a plane, and
+//! such paths leave it. In that case the natural-gradient fixed point, whose iterates stay on the plane, finds the
+//! first iterate inside the domain, and straight steps end at most 99 % of the way to the boundary.
 //!
 //! The duality gap, a sum of non-negative terms by Fenchel and Young, is the stopping rule.
 
@@ -31,10 +31,10 @@ use crate::{Error, Warm};
 /// Number of correction pairs.
 const MEMORY: usize = 8;
 
-/// Share of the way to the domain's end that a step may go.
+/// Largest share of the distance to the domain's end for one step.
 const FRACTION: f64 = 0.99;
 
-/// The factor at λ serves as preconditioner while λD stays within these.
+/// The factor at λ serves as preconditioner while λD is within these limits.
 const REUSE: (f64, f64) = (0.5, 2.5);
 
 /// One step and its change of the gradient.
@@ -98,7 +98,7 @@ impl Snapshot for State {
 /// Steps of the fixed point before the dual gives up on finding a feasible start.
 const APPROACH: u64 = 60;
 
-/// Nats a predictor within which the fixed point hands over.
+/// Nats per predictor within which the fixed point hands over to the dual.
 const NEAR: f64 = 0.02;
 
 /// The starting point of the dual.
@@ -111,10 +111,10 @@ pub(crate) struct Start {
     curved: bool,
 }
 
-/// A feasible point. For a dense prior with N ≤ L that of an earlier fit, otherwise a rough guess. For others, steps of
-/// the natural-gradient fixed point, whose iterates are consistent but may leave the domain of φ, until one is inside
-/// with a small gap, because the nearest boundary would cut short the dual's own straight steps. If that fails and Σ̃
-/// is available, the rough guess.
+/// A feasible point. For a dense prior with N ≤ L it is an earlier fit's or otherwise a rough guess. For other priors,
+/// natural-gradient steps run until a point is inside with a small gap. Their iterates are consistent but may leave the
+/// domain of φ. Without a small gap, the nearest boundary would cut short the dual's own straight steps. If that fails
+/// and Σ̃ is available, it is the rough guess.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -136,8 +136,8 @@ pub(crate) fn start(
     let failed = |status: Option<Status>| {
         let detail = status.map_or(String::new(), |s| format!(" ({s})"));
         Error::Prior(format!(
-            "no feasible start was found{detail}: the data may not determine the posterior, as with counts that are all zero \
-             under an intrinsic prior; use a proper prior, or check the scale of the data"
+            "Jensen found no feasible start{detail}: the data may not determine the posterior, as with counts \
+             that are all zero under an intrinsic prior; use a proper prior, or check the scale of the data"
         ))
     };
     let last = match approach(problem, sites, dual_sites, warm) {
@@ -157,7 +157,7 @@ fn guessed(problem: &Problem<'_>, alpha: Vec<f64>) -> Option<Start> {
     })
 }
 
-/// The first point of the fixed point that will do; else how it ended.
+/// The first acceptable point of the fixed point, or the status at its end.
 fn approach(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -246,7 +246,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         if let Geometry::Wide(wide) = &mut self.problem.geometry
             && curves.at.iter().any(|c| c.lambda1 != 0.0)
         {
-            // Newton's system will need all of it, and the variances come with it.
+            // Newton's system needs all of it, and the variances come with it.
             wide.inverse();
         }
         let variances = self.problem.geometry.variances();
@@ -437,7 +437,7 @@ struct Reached {
 }
 
 impl State {
-    /// Completes the pair of the last step with the new gradient. A pair without positive curvature is dropped.
+    /// Completes the pair of the last step with the new gradient. It drops a pair without positive curvature.
     fn remember(&mut self, gradient: &[f64]) {
         if let (Some(pair), false) = (self.pairs.back_mut(), self.gradient.is_empty())
             && pair.y.is_empty()
@@ -518,7 +518,8 @@ impl Algorithm for Dual<'_, '_> {
             if state.forget() {
                 return Step::go_on(record);
             }
-            let reason = format!("no step lowers the dual although the gap is {gap:.1e} nats");
+            let reason =
+                format!("no step lowers the dual, although the duality gap is {gap:.1e} nats");
             return Step::finish(record, stalled(reason));
         };
         state.idle = if reached.dual > dual - rounding {
@@ -528,7 +529,7 @@ impl Algorithm for Dual<'_, '_> {
         };
         if state.idle >= 20 {
             let reason = format!(
-                "the dual no longer falls although the gap is {gap:.1e} nats: the model is badly scaled"
+                "the dual no longer falls, although the duality gap is {gap:.1e} nats: the model is badly scaled"
             );
             return Step::finish(record, stalled(reason));
         }

@@ -7,8 +7,8 @@ use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
 
-/// Nats: a fit whose own rule holds at a larger duality gap has stopped short of the optimum. All solvers of one bound
-/// agree within this.
+/// In nats: a fit whose own rule holds at a larger duality gap has stopped short of the optimum. All solvers of one
+/// bound agree within this.
 const STOPPED_SHORT: f64 = 1e-4;
 
 /// The status of a method's own rule, unless the certificate contradicts it.
@@ -17,7 +17,8 @@ fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
         Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {
             at: iterations,
             reason: format!(
-                "steps gain nothing any more, but the duality gap is {gap:.1e} nats; the solver `dual` closes it"
+                "steps no longer raise the bound, but the duality gap is {gap:.1e} nats: use the solver \
+                 `dual`, which closes the gap"
             ),
         },
         _ => status,
@@ -47,7 +48,7 @@ pub(crate) fn finish(
     let n = solution.alpha.len();
     let geometry = &mut problem.geometry;
     let predictor_variance = geometry.variances();
-    // What the latent variables make of the predictor: without the offset.
+    // The latent variables' contribution to the predictor, without the offset.
     let own: Vec<f64> = match &model.observations.offset {
         Some(offset) => (0..n).map(|i| solution.predictor[i] - offset[i]).collect(),
         None => solution.predictor.clone(),

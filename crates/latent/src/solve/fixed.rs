@@ -2,8 +2,8 @@
 //!
 //! At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v, in the coordinates of the dual. With the site's natural parameters
 //! `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`: natural gradient ascent of size t on the
-//! bound (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t = 1, halved until the bound does not fall.
-//! After a change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
+//! bound (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t starts at 1 and is halved until the bound
+//! does not fall. After a change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
 //!
 //! Steps are accelerated by Anderson mixing of the last few if the mixture raises the bound further.
 
@@ -15,7 +15,7 @@ use crate::site::Sites;
 use crate::site::convex::Value;
 use crate::{Dense, Warm};
 
-/// Number of earlier steps that are mixed.
+/// Number of earlier steps in the mixture.
 const MIXED: usize = 5;
 
 /// The state of the solver.
@@ -61,7 +61,7 @@ impl Snapshot for State {
     }
 }
 
-/// Everything about one (b, λ), at which the geometry is then factorised.
+/// All quantities at one (b, λ), where the geometry is then factorised.
 struct Point {
     alpha: Vec<f64>,
     predictor: Vec<f64>,
@@ -70,7 +70,7 @@ struct Point {
     bound: f64,
 }
 
-/// (b, λ) of the warm fit, otherwise those of the sites at their own data.
+/// (b, λ) of the warm fit, or otherwise of the sites at their own data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,
@@ -94,7 +94,7 @@ pub(crate) struct FixedPoint<'p, 'm> {
     sites: &'p Sites,
     start: Option<(Vec<f64>, Vec<f64>)>,
     at: Option<Point>,
-    /// Whether earlier steps are mixed in.
+    /// Whether to mix in earlier steps.
     mixing: bool,
     evaluations: u64,
 }
@@ -165,11 +165,11 @@ impl Algorithm for FixedPoint<'_, '_> {
         let at = match self.at.take() {
             Some(at) => at,
             None => match self.point(&state.b, &state.lambda).or_else(|| {
-                // The prior mean, with the same curvature, is tamer than the sites' own guess.
+                // The prior mean, with the same curvature, is a safer start than the sites' own guess.
                 state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
                 self.point(&state.b, &state.lambda).or_else(|| {
-                    // Where densities are not log-concave, as beside an outlier of Student's t, curvatures can outweigh the
-                    // prior's precision. Without the negative ones they cannot.
+                    // If densities are not log-concave, as near an outlier under Student's t, curvatures can outweigh
+                    // the prior's precision. Without negative curvatures they cannot.
                     state.lambda.iter_mut().for_each(|l| *l = l.max(0.0));
                     state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
                     self.point(&state.b, &state.lambda)
@@ -265,7 +265,7 @@ impl Algorithm for FixedPoint<'_, '_> {
     }
 
     fn output(&mut self, state: &State) -> Solution {
-        // The geometry must stand where the solution does.
+        // The geometry must be factorised at the solution.
         let point = match self.at.take() {
             Some(at) => Some(at),
             None => self.point(&state.b, &state.lambda),

@@ -90,7 +90,7 @@ pub fn fit(
         began,
     };
     let mut fit = solved(contrasted.as_ref(), &sites, &call, control)?;
-    // α and λ stay with the contrasts, from which alone they can be used again.
+    // α and λ remain those of the contrasts, because only they can be reused.
     fit.predictor_mean = of_predictors(model, fit.predictor_mean);
     fit.predictor_variance = of_predictors(model, fit.predictor_variance);
     Ok(fit)
@@ -112,7 +112,8 @@ pub fn fit_sites(
     control: &mut Control<'_>,
 ) -> Result<Fit, Error> {
     let began = control.clock.seconds();
-    // Sites take the place of likelihood and responses: a Gaussian one, which like them is log-concave, is asked for nothing.
+    // Sites replace likelihood and responses. The model has a Gaussian likelihood, which is also log-concave and is
+    // never evaluated.
     let model = LatentModel {
         prior: prior.clone(),
         design: design.clone(),
@@ -153,7 +154,7 @@ struct Call<'a> {
     warm: Option<&'a Warm>,
     sensitivity: bool,
     identity: &'a Identity,
-    /// When it began, by the run's clock.
+    /// The start of the fit, by the run's clock.
     began: f64,
 }
 
@@ -222,7 +223,7 @@ fn solved(
     };
     let before = outcome.seconds;
     let mut fit = finish::finish(&mut problem, sites, outcome, sensitivity)?;
-    // Everything but the time before a resumption, which the run alone knows.
+    // All except the time before a resumption, which only the run has.
     fit.seconds = before.max(control.clock.seconds() - began);
     Ok(fit)
 }
@@ -237,7 +238,7 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     };
     match solver {
         Solver::Em if model.bound != crate::SiteBound::Jaakkola => {
-            refuse("maximises the bound `jaakkola` alone")
+            refuse("maximises only the bound `jaakkola`")
         }
         Solver::Opper | Solver::Coordinate if signed(model) => {
             refuse("needs a log-concave likelihood")
@@ -246,7 +247,7 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
             refuse("needs scalar observations")
         }
         Solver::Coordinate if !crate::linear::observed_once(model) => {
-            refuse("needs a Gaussian process with a latent variable an observation")
+            refuse("needs a Gaussian process with one latent variable per observation")
         }
         _ => Ok(()),
     }

@@ -5,8 +5,8 @@ use crate::linear::kernels::{dot, map};
 /// A step s and its change of the gradient, y, with `s · y > 0`.
 pub(crate) type Correction<'a> = (&'a [f64], &'a [f64]);
 
-/// `H q` for the inverse Hessian H from corrections, the oldest first, of an initial guess, which `guess` multiplies
-/// with; and the multiple of each step in it. `None` if the guess has none.
+/// `H q` for the inverse Hessian H from corrections, oldest first, and an initial inverse Hessian that `guess` applies,
+/// with the multiple of each step in the result. `None` if the guess returns none.
 pub(crate) fn two_loops(
     corrections: &[Correction<'_>],
     mut q: Vec<f64>,
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn steps_along_which_the_curvature_is_known_are_newton_steps() {
-        // y = A s for a diagonal A: with all directions among the corrections, H is its inverse whatever the guess.
+        // y = A s for a diagonal A. With all directions among the corrections, H is its inverse for any guess.
         let curvatures = [2.0, 5.0, 0.25];
         let axis = |k: usize, length: f64| {
             let mut x = vec![0.0; 3];

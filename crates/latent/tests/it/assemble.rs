@@ -82,7 +82,7 @@ impl Source for TestTable {
         Ok(Dense::from_fn(3, 3, |i, j| if i == j { 1.0 } else { off }))
     }
 
-    /// A path of four nodes: the differences of neighbours, and with something on the diagonal; one that is indefinite.
+    /// A path of four nodes: the differences of neighbours, also with an added diagonal, and an indefinite one.
     fn sparse(&self, file: &str) -> Result<Sparse, String> {
         let (more, off) = match file {
             "walk" => (0.0, -1.0),
@@ -129,7 +129,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
-    // A new row has an effect of its own: more variance, no more covariance.
+    // A new row has a separate effect: more variance, and the same covariance.
     let (query, extra) = made.query(&[2.0, 1.0, 0.5], &test_table, &[0]).unwrap();
     let Query::Cross {
         covariance,
@@ -171,12 +171,12 @@ fn parts_stand_side_by_side() {
         let (at, values) = w.col(j);
         *value = at.iter().position(|i| *i == 2).map_or(0.0, |k| values[k]);
     }
-    // Regions are numbered from 1, as no 0 occurs: row 2 lies in region 2; its town is the last level.
+    // Regions are numbered from 1, because 0 does not occur: row 2 is in region 2; its town is the last level.
     assert_eq!(
         row,
         [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     );
-    // A town that was not there adds its variance and reads no effect.
+    // A new town adds its variance and uses no effect.
     let new = TestTable::default()
         .with("x", &[1.0])
         .with("region", &[5.0])
@@ -216,10 +216,13 @@ fn positions_of_rows() {
     );
     assert_eq!(design("grid(spde, 3, 1)"), Design::Identity);
     for (text, message) in [
-        ("ar1(on=t, step=1)", "none of the evenly spaced nodes"),
+        ("ar1(on=t, step=1)", "not among the evenly spaced nodes"),
         ("rw1(on=t, to=3)", "outside the nodes from 2 to 3"),
         ("grid(rw1, 2, 2, on=cell)", "outside its 2 × 2 cells"),
-        ("grid(rw1, 1, 2)", "the table has 3 rows, the grid 2 cells"),
+        (
+            "grid(rw1, 1, 2)",
+            "the table has 3 rows, but the grid has 2 cells",
+        ),
         ("grid(rw3, 2, 3)", "choose rw1, rw2 or spde"),
         ("grid(spde, 2, 3, precision=1)", "has no `precision`"),
         ("icar(graph=nowhere)", "cannot read `nowhere`"),
@@ -227,10 +230,13 @@ fn positions_of_rows() {
         ("gp(linear, lengthscale=1)", "has no lengthscale"),
         (
             "gp(rbf, ard, lengthscale=(1, 2, 3))",
-            "takes one value or a list of 2",
+            "needs one value or a list of 2",
         ),
-        ("icar(graph~path)", "is not learnt: write `graph=…`"),
-        ("ar1(rho=1)", "must lie between -1 and 1"),
+        (
+            "icar(graph~path)",
+            "does not learn `graph`: write `graph=…`",
+        ),
+        ("ar1(rho=1)", "must be between -1 and 1"),
         ("iid(t)", "unexpected `t`"),
     ] {
         let error = match made(text) {
@@ -290,7 +296,7 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
             assert!((sigma.get(i, j) - expected).abs() < 1e-12, "{i} {j}");
         }
     }
-    // A singular matrix is mended and the user reported; an indefinite one refused.
+    // Jensen repairs a singular matrix and warns the user, and refuses an indefinite one.
     let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
     let notes = assemble(&of("flat"), &test_table, &rows(4), Units::TABLE)
         .unwrap()
@@ -321,7 +327,7 @@ fn precisions_from_files_are_fields() {
         let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
         made.prior().structure(theta).unwrap().covariance
     };
-    // Where its rows add up to 0 the matrix is the random walk of that name.
+    // If its rows sum to 0, the matrix is the random walk of this name.
     let (mine, known) = (
         structure("precision(matrix=walk, on=node)", &[2.5]),
         structure("rw1(on=node)", &[2.5]),
@@ -381,7 +387,7 @@ fn hyperparameters_are_in_the_units_of_the_table() {
             .settings()
     };
     let own = settings("gp(rbf, on=a, lengthscale=3, variance=8) + iid(variance~pc(2, 0.05))");
-    // What is given is divided by the unit, which is what brings it back.
+    // A given value is divided by the unit, which the output multiplies again.
     let sd = (8.0f64 / 3.0).sqrt();
     assert!((own[0].value - 0.5).abs() < 1e-12 && (own[0].unit - 16.0).abs() < 1e-12);
     assert!((own[1].value - 3.0 / sd).abs() < 1e-12 && (own[1].unit - sd).abs() < 1e-12);
@@ -391,7 +397,7 @@ fn hyperparameters_are_in_the_units_of_the_table() {
     };
     assert!((rate + 0.05f64.ln() / 0.5).abs() < 1e-12 && power == 0.5);
     assert!(own[2].free && own[2].value == 1.0);
-    // Without a lengthscale several columns count their own standard deviations.
+    // Without a given lengthscale, each of several columns has its standard deviation as unit.
     let several = settings("gp(rbf)");
     assert!((several[1].value - 2f64.sqrt()).abs() < 1e-12 && several[1].unit == 1.0);
     for (text, reported) in [
@@ -418,14 +424,8 @@ fn columns_that_say_nothing_are_left_out() {
     let both = made("intercept() + fixed(x, level, same)").unwrap();
     assert_eq!(both.covariates().len(), 1);
     let notes = both.notes.join("\n");
-    assert!(
-        notes.contains("the column `level` is left out: constant"),
-        "{notes}"
-    );
-    assert!(
-        notes.contains("the column `same` is left out: the same as"),
-        "{notes}"
-    );
+    assert!(notes.contains("the column `level`: constant"), "{notes}");
+    assert!(notes.contains("the column `same`: equal to"), "{notes}");
     // Without a level a constant column is one.
     let origin = Units {
         centred: false,

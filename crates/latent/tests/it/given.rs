@@ -1,4 +1,4 @@
-//! Sites that the user brings.
+//! User-defined sites.
 
 use crate::common::{as_precision, converged, identity, model, tight};
 use jensen_latent::{
@@ -48,7 +48,7 @@ impl Site for Weibull {
     }
 }
 
-/// Poisson counts, as the crate's own table has them.
+/// Poisson counts, as in the crate's own table.
 #[derive(Debug)]
 struct Poisson {
     y: f64,

@@ -1,4 +1,4 @@
-//! Hyperparameters integrated over, flat directions that are held, and each observation left out, against direct computation.
+//! Integrated hyperparameters, constrained flat directions, and omitted observations, compared with direct computation.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
         for b in -80..80 {
             let (between, within) = ((f64::from(a) * step).exp(), (f64::from(b) * step).exp());
             let spread = between + within / 4.0;
-            // The level's posterior, and what is left.
+            // The level's posterior, and the rest.
             let precision = 5.0 / spread + 0.01;
             let mean = means.iter().sum::<f64>() / spread / precision;
             let fit = means.iter().map(|m| m * m).sum::<f64>() / spread - precision * mean * mean;
@@ -173,7 +173,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
     agrees_with_shares(&found, &shares, total);
 }
 
-/// The variance between groups, whose tail to small values is long, beside its values on a grid with their masses.
+/// The variance between groups, which has a long tail to small values: its values on a grid with their masses.
 fn agrees_with_shares(found: &Integrated, shares: &[(f64, f64)], total: f64) {
     let (mut below, mut first, mut second, mut mass) = (0.0, 0.0, 0.0, 0.0);
     let mut positions = Vec::new();
@@ -211,7 +211,7 @@ fn moments(fit: &Fit) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A sum of parts that are flat in the same level says of linear predictors what the sum with one level says.
+/// A sum of terms that are flat in the same level gives the same linear predictors as the sum with one level.
 #[test]
 fn shared_levels_are_held() {
     let n = 27;
@@ -234,18 +234,18 @@ fn shared_levels_are_held() {
         let fit = converged(&model(&prior, Likelihood::poisson(), y.clone()));
         assert!(fit.bound.is_finite(), "{text}");
         assert!(
-            prior.notes.iter().any(|n| n.contains("adds up to zero")),
+            prior.notes.iter().any(|n| n.contains("sum to zero")),
             "{text}: {:?}",
             prior.notes
         );
-        // The order of parts is only one of bookkeeping.
+        // The order of terms affects bookkeeping only.
         let turned: Vec<&str> = text.split(" + ").collect();
         let turned = turned.into_iter().rev().collect::<Vec<_>>().join(" + ");
         if !text.contains("intercept") && !text.contains("bym2") {
             let again = made(&turned, &test_table);
             let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
-            // A walk of second order leaves a slope free, whose flat prior has the unit of the level that is held: the
-            // bound has no absolute height there.
+            // A second-order walk does not determine a slope, whose flat prior has the unit of the constrained level:
+            // the bound has no absolute value there.
             assert!(
                 text.contains("rw2") || (fit.bound - other.bound).abs() < 1e-5,
                 "{text}: {} {}",
@@ -262,7 +262,8 @@ fn shared_levels_are_held() {
     }
 }
 
-/// The evidence of a Gaussian model is the sum of predictive densities, and each of them is that of a fit without the row.
+/// The evidence of a Gaussian model is the sum of log predictive densities, each of which equals that of a fit without
+/// the row.
 #[test]
 fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
     for likelihood in [
@@ -280,7 +281,7 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         let whole = model(&prior, likelihood, y.clone());
         let fit = run(&whole, &tight()).unwrap();
         let scores = leave_one_out(&whole, &fit).unwrap();
-        // The last row without itself.
+        // The last row, predicted without itself.
         let shorter = LatentModel {
             design: made("intercept(variance=4) + ar1(on=t)", &test_table(n)).design(),
             ..whole.clone()
@@ -328,7 +329,7 @@ fn normals(seed: u64, n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The share of simulated data sets whose level lies in its interval of 90 %.
+/// The share of simulated data sets whose level is in its 90 % interval.
 fn covered(groups: usize, data_sets: u64) -> f64 {
     let n = 4 * groups;
     let group: Vec<f64> = (0..n).map(|i| (i / 4) as f64).collect();
@@ -358,7 +359,8 @@ fn covered(groups: usize, data_sets: u64) -> f64 {
     inside / data_sets as f64
 }
 
-/// Intervals of 90 % hold the truth as often as they say, with few groups too. A share of 300 has a standard error of 0.017.
+/// 90 % intervals contain the truth in 90 % of cases, also with few groups. A share of 300 has a standard error of
+/// 0.017.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for groups in [4, 10] {

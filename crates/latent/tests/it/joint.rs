@@ -67,7 +67,7 @@ fn rows_are_drawn_together() {
             let expected = predict(&model, &warm, &query).unwrap()[0];
             agree(name, difference(&draws, latents, (a, b)), expected);
         }
-        // A draw is the same whatever comes after it.
+        // A draw does not depend on later draws.
         let few = draw(&model, &warm, &rows, None, &numbers(3), 3).unwrap();
         assert_eq!(few, draws[..3 * latents]);
     }

@@ -1,4 +1,4 @@
-//! Posterior moments against what does not approximate: long chains (stored with how they were made) and quadrature.
+//! Posterior moments compared with exact methods: long chains (stored with their origin) and quadrature.
 
 use jensen_latent::{
     Covariance, Dense, Design, Fit, LatentModel, Likelihood, Observations, Settings, SiteBound,
@@ -54,8 +54,8 @@ struct Chain {
     se: Vec<f64>,
 }
 
-/// A Gaussian that maximises the bound is not the posterior: means are allowed a tenth of a standard deviation, standard
-/// deviations, which it understates, a tenth below and a twentieth above.
+/// A Gaussian that maximises the bound is not the posterior. Means may be off by a tenth of a standard deviation, and
+/// standard deviations, which it understates, by a tenth downwards and a twentieth upwards.
 #[test]
 fn moments_are_those_of_long_chains() {
     let reference: Reference = serde_json::from_str(include_str!("../moments.json")).unwrap();

@@ -8,7 +8,7 @@ use jensen_latent::{
     Covariance, CovarianceSensitivity, Dense, Precision, Prior, Query, Sensitivity, Structure,
 };
 
-/// Numbers in (−1, 1) that look random.
+/// Pseudo-random numbers in (−1, 1).
 fn noise(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..n)
@@ -92,7 +92,7 @@ fn row(points: &Dense, i: usize) -> Vec<f64> {
 
 #[test]
 fn covariances_follow_their_definitions() {
-    // Few coordinates take one way, many the other.
+    // A few coordinates use one algorithm, many coordinates the other.
     for d in [1, 3, 20] {
         let x = points(70, d);
         let named = Shape::TABLE.iter().map(|row| row.shape);
@@ -141,7 +141,7 @@ fn covariances_follow_their_definitions() {
     }
 }
 
-/// Close points keep their distance where squared distances come from inner products.
+/// Close points keep their distance when squared distances come from inner products.
 #[test]
 fn close_points_keep_their_digits() {
     let mut x = points(2, 20);
@@ -264,7 +264,7 @@ fn gradients_of_processes() {
     }
 }
 
-/// Region graph with a triangle, a pair and a node alone.
+/// A region graph with a triangle, a pair and an isolated node.
 fn broken() -> Graph {
     Graph::new(vec![
         vec![1, 2],
@@ -387,7 +387,7 @@ fn an_autoregression_has_its_covariance() {
     }
 }
 
-/// Far from the border the variance is the stated one, and the correlation at the range is about 0.14.
+/// Far from the border the variance has its stated value, and the correlation at the range is about 0.14.
 #[test]
 fn a_stationary_grid_field_has_its_variance_and_range() {
     let lattice = Lattice::new(61, 61, None).unwrap();
@@ -429,8 +429,7 @@ fn bym2_is_its_sum() {
     assert!(image.iter().all(|x| x.abs() < 1e-12), "{image:?}");
     assert_eq!(pseudo_determinant(q).1, 1);
 
-    // The scaled structure matrix stands in the lower block once φ/(1 − φ) is taken off its diagonal; its generalised
-    // variance is 1.
+    // Without φ/(1 − φ) on its diagonal, the lower block is the scaled structure matrix; its generalised variance is 1.
     let plain = Field::laplace(&graph, None)
         .unwrap()
         .structure(&[1.0])
@@ -488,7 +487,7 @@ fn what_is_no_prior_is_refused() {
     assert!(Field::laplace(&Graph::new(vec![vec![], vec![]]).unwrap(), None).is_err());
     assert!(Field::rw2(2, false, None).is_err());
     assert!(Graph::new(vec![vec![1], vec![]]).is_err());
-    // A grid one cell wide has no twist across it: second differences do not determine its slope in that direction.
+    // A grid with a width of one cell has no twist: second differences do not determine its slope in that direction.
     let narrow = Lattice::new(1, 9, None).unwrap();
     let message = Field::thin_plate(&narrow, None).unwrap_err().to_string();
     assert!(message.contains("too narrow"), "{message}");

@@ -7,7 +7,7 @@ fn all() -> impl Iterator<Item = Likelihood> {
     Likelihood::all().filter(|l| l.has_quantiles())
 }
 
-/// Distribution functions grow by the density.
+/// The derivatives of distribution functions are the densities.
 #[test]
 fn distributions_are_sums_of_densities() {
     for likelihood in all() {
@@ -45,7 +45,7 @@ fn distributions_are_sums_of_densities() {
     }
 }
 
-/// Averages over the linear predictor against a fine midpoint rule, for little and much spread and for steep counts.
+/// Averages over the linear predictor against a fine midpoint rule, for small and large variances and for steep counts.
 #[test]
 fn predictive_distributions_are_averages() {
     for likelihood in all() {

@@ -8,7 +8,7 @@ use jensen_latent::{
     Observations, Precision, Settings, SiteBound, Solver, Sparse, Structure,
 };
 
-/// Every likelihood, at parameters that are not their usual ones, with every bound.
+/// Every likelihood with non-default parameters, with every bound.
 fn sites() -> Vec<(Likelihood, SiteBound)> {
     Likelihood::all()
         .map(|l| l.with_values(&l.values().iter().map(|x| 0.6 * x + 0.3).collect::<Vec<_>>()))
@@ -133,7 +133,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
                 trials: Some(vec![6.0]),
                 ..Observations::default()
             };
-            // One observation of a two-category site: the other category cannot be seen.
+            // One observation of a two-category site: the other category cannot occur.
             if likelihood.categories().is_some() {
                 assert!(matches!(run(&model, &tight()), Err(Error::Data(_))));
                 continue;
@@ -403,7 +403,7 @@ fn all_solvers_of_a_bound_meet() {
                 Solver::Coordinate,
                 Solver::Em,
             ] {
-                // (m, λ) is so badly conditioned that the last digits take it thousands of steps.
+                // (m, λ) is so badly conditioned that the last digits need thousands of steps.
                 let settings = Settings {
                     solver,
                     tolerance: 1e-7,

@@ -1,4 +1,4 @@
-//! Bounds against what does not approximate: posterior moments from long chains, and what is said of loose bounds.
+//! Bounds compared with exact methods: posterior moments from long chains, and messages about loose bounds.
 
 use crate::common::{converged, identity, noise};
 use jensen_latent::{
@@ -117,8 +117,8 @@ fn sds(fit: &Fit) -> Vec<f64> {
     fit.variance.iter().map(|v| v.sqrt()).collect()
 }
 
-/// Standard deviations within 5 % of the posterior's, under the exact expectation; and under the log bound far below, which is
-/// said.
+/// Standard deviations are within 5 % of the posterior's for the exact expectation. For the log bound they are far
+/// below, and the fit reports it.
 #[test]
 fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     for (categories, n, sweeps) in [(3, 60, 150_000), (5, 90, 150_000)] {
@@ -159,7 +159,8 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     }
 }
 
-/// A Gaussian process for each of four categories' odds: the exact bound in a dense and a sparse regime, started from itself.
+/// A Gaussian process for the odds of each of four categories: the exact bound in a dense and a sparse regime, started
+/// at its optimum.
 #[test]
 fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
     let model = crate::common::model(Likelihood::multinomial(4), SiteBound::Exact, 8);
@@ -192,7 +193,7 @@ fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
     }
 }
 
-/// What is said of the bounds of a binary likelihood.
+/// Messages about the bounds of a binary likelihood.
 #[test]
 fn loose_bounds_of_binary_likelihoods_are_reported_from_tight_ones() {
     let reported = |bound: SiteBound, scale: f64| {

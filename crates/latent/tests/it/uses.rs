@@ -30,7 +30,7 @@ fn wrong_models_are_refused_with_advice() {
     refused(&|m| m.likelihood = Likelihood::bernoulli(), "needs 0 or 1");
     refused(
         &|m| m.design = Design::Select(vec![0, 1, 2, 3, 4, 9]),
-        "reads latent variable 10",
+        "refers to latent variable 10",
     );
     refused(
         &|m| m.observations.exposure = Some(vec![-1.0; 6]),
@@ -140,7 +140,7 @@ fn predictions_agree_with_a_larger_model() {
             close(&what, &[mean], &[expected.mean[n + k]], 1e-6);
             close(&what, &[variance], &[expected.variance[n + k]], 1e-6);
         }
-        // Combinations of the latent variables at hand, in every regime.
+        // Combinations of given latent variables, in every regime.
         let rows =
             Design::Dense(Dense::from_fn(3, n + extra, |i, j| noise(4 * i + j) - 0.4).into());
         let wide = predict(&large, &expected.warm(), &Query::Rows(rows.clone())).unwrap();
@@ -174,7 +174,7 @@ fn predictions_agree_with_a_larger_model() {
     }
 }
 
-/// A kernel of one scale and one length, and nothing fixed.
+/// A kernel of one scale and one length, without fixed values.
 struct Smooth(usize);
 
 impl Prior for Smooth {

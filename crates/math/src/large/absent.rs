@@ -1,4 +1,4 @@
-//! Stand-in for builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the loops for small
+//! Replacement for builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the loops for small
 //! matrices handle all matrices.
 
 use num_complex::Complex64;

@@ -62,7 +62,7 @@ pub fn multiply<T: Number>(a: &[T], b: &[T], [m, k, n]: [usize; 3]) -> Vec<T> {
     out
 }
 
-/// Factors a square matrix; 2n³/3 operations.
+/// Factorises a square matrix. 2n³/3 operations.
 pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     let mut factors = a.to_vec();
     let [mut order, mut inverse] = array::from_fn(|_| vec![0usize; n]);
@@ -99,8 +99,8 @@ pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     }
 }
 
-/// The lower Cholesky factor of a symmetric matrix, of which only the lower triangle is read; `None` if it is not
-/// positive definite. n³/3 operations.
+/// The lower Cholesky factor of a symmetric matrix, from its lower triangle alone. `None` if it is not positive
+/// definite. n³/3 operations.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = a.to_vec();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, PAR, Spec::default()));
@@ -153,8 +153,8 @@ pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) 
     (q, r)
 }
 
-/// Left vectors, singular values in descending order, and right vectors of an m × n matrix, as many as its smaller
-/// extent; `None` if it is not finite.
+/// Left vectors, singular values in descending order, and right vectors of an m × n matrix. Their number is its smaller
+/// extent. `None` if it is not finite.
 pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Vec<T>)> {
     let k = m.min(n);
     let [mut u, mut s, mut v] = [m * k, k, n * k].map(zeros::<T>);
@@ -173,8 +173,8 @@ pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Ve
     Some((u, s, v))
 }
 
-/// Eigenvalues in ascending order, and eigenvectors of a symmetric or Hermitian matrix, of which only the lower
-/// triangle is read; `None` if it is not finite.
+/// Eigenvalues in ascending order, and eigenvectors of a symmetric or Hermitian matrix, from its lower triangle alone.
+/// `None` if it is not finite.
 pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Spec::default());

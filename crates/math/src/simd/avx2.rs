@@ -15,7 +15,7 @@ pub struct Avx2Lanes(__m256d, __m256d);
 #[derive(Clone, Copy)]
 pub struct Avx2Mask(__m256d, __m256d);
 
-/// Calls an intrinsic; the module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why that is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
         // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only

@@ -87,10 +87,10 @@ pub trait F64x8:
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// `if self < b { self } else { b }`: the second operand where either is NaN.
+    /// `if self < b { self } else { b }`: the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// `if self > b { self } else { b }`: the second operand where either is NaN.
+    /// `if self > b { self } else { b }`: the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
     /// Absolute value.
@@ -176,7 +176,7 @@ pub trait F64x8:
         Self::mask_bits(a) == 0xff
     }
 
-    /// `yes` where the mask is true, `no` elsewhere.
+    /// `yes` in lanes where the mask is true, `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
     /// The sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
@@ -186,7 +186,7 @@ pub trait F64x8:
     #[inline(always)]
     fn to_array(self) -> [f64; LANES] {
         let mut a = [0.0; LANES];
-        // SAFETY: the array holds eight numbers.
+        // SAFETY: the array has eight numbers.
         unsafe { self.store(a.as_mut_ptr()) };
         a
     }
@@ -194,7 +194,7 @@ pub trait F64x8:
     /// Lanes from an array.
     #[inline(always)]
     fn from_array(a: [f64; LANES]) -> Self {
-        // SAFETY: the array holds eight numbers.
+        // SAFETY: the array has eight numbers.
         unsafe { Self::load(a.as_ptr()) }
     }
 
@@ -399,7 +399,7 @@ pub fn prefetch<T>(numbers: &[T]) {
         const LINE: usize = 64;
         let first = numbers.as_ptr().cast::<i8>();
         for at in (0..std::mem::size_of_val(numbers)).step_by(LINE) {
-            // SAFETY: inside the slice; and a prefetch does not fault anywhere.
+            // SAFETY: the address is inside the slice, and a prefetch does not fault anywhere.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(first.add(at)) };
         }
     }
@@ -418,8 +418,8 @@ crate::simd_fn! {
 ///
 /// `fn NAME, POINTER = <V, …>(arguments) -> Output { body }` defines
 /// - `NAME(simd, arguments) -> Output`, which picks the instance and calls it, and
-/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels; calling it is sound
-///   on the machine that gave `simd`.
+/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling it is sound
+///   on the machine that returned `simd`.
 ///
 /// `V` is the lane type in the body; further type parameters with a single bound may follow it. Lifetimes are elided.
 /// Everything the body calls must be `#[inline(always)]` to be compiled with the same instructions.
@@ -487,7 +487,7 @@ macro_rules! simd_fn_over {
         #[allow(clippy::type_complexity)]
         #[inline]
         $vis fn $pointer<$($param: $bound),*>(simd: $crate::simd::Simd) -> unsafe fn($($ty),*) $(-> $out)? {
-            // Plain loops, which the compiler makes vectors of, have no use for the lanes.
+            // Plain loops, which the compiler vectorises, do not use the lanes.
             #[allow(clippy::too_many_arguments, clippy::extra_unused_type_parameters)]
             #[inline(always)]
             fn generic<$lanes: $crate::simd::F64x8 $(, $param: $bound)*>($($arg: $ty),*) $(-> $out)? $body

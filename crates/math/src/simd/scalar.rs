@@ -151,13 +151,13 @@ impl<const N: usize> F64x8 for ArrayLanes<N> {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `load` requires `WIDTH` readable numbers at `p`; an unaligned read needs no more.
+        // SAFETY: `load` requires `WIDTH` readable numbers at `p`, and an unaligned read needs no more.
         Self(unsafe { p.cast::<[f64; N]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `store` requires `WIDTH` writable numbers at `p`; an unaligned write needs no more.
+        // SAFETY: `store` requires `WIDTH` writable numbers at `p`, and an unaligned write needs no more.
         unsafe { p.cast::<[f64; N]>().write_unaligned(self.0) }
     }
 

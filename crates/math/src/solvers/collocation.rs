@@ -1,9 +1,9 @@
 //! The coefficients of Radau IIA collocation with an odd number of stages.
 //!
-//! Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8: nodes c are the roots of
-//! `P_s − P_{s−1}` on [0, 1]; A integrates the Lagrange polynomials of the nodes; the matrix of Newton's method splits by
-//! the eigenvalues of A⁻¹ (equation 8.13); the error estimate compares with a formula of order s that also uses the slope
-//! at the start, weighted by the real eigenvalue of A (equation 8.19).
+//! Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c are the roots
+//! of `P_s − P_{s−1}` on [0, 1], and A integrates the Lagrange polynomials of the nodes. The eigenvalues of A⁻¹ split
+//! the matrix of Newton's method (equation 8.13). The error estimate compares with a formula of order s that also uses
+//! the slope at the start, weighted by the real eigenvalue of A (equation 8.19).
 
 use std::sync::OnceLock;
 
@@ -50,7 +50,7 @@ impl Collocation {
         let vandermonde: Vec<Complex64> = (0..s * s)
             .map(|at| Complex64::new(nodes[at / s].powi((at % s) as i32), 0.0))
             .collect();
-        // Column j of the system holds the powers of node j.
+        // Column j of the system has the powers of node j.
         let powers = Factor::of(vandermonde, s);
         let weights = |moment: &dyn Fn(i32) -> f64| -> Vec<f64> {
             let mut x: Vec<Complex64> = (0..s as i32)
@@ -158,7 +158,8 @@ fn nodes(s: usize) -> Vec<f64> {
 }
 
 /// The eigenvalues of a real matrix with distinct ones, one of which is real: the roots of its characteristic
-/// polynomial by the simultaneous iteration of Durand and Kerner. The real one first, then those above the real axis.
+/// polynomial by the simultaneous iteration of Durand and Kerner. The real one first, followed by those above the real
+/// axis.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     // Faddeev and LeVerrier: coefficients from the leading one down.
     let mut coefficients = vec![1.0];
@@ -285,7 +286,7 @@ mod tests {
 
     #[test]
     fn stages_integrate_polynomials() {
-        // A⁻¹ takes the integrals of a polynomial of degree below s at the nodes to its values there.
+        // A⁻¹ maps the integrals of a polynomial of degree below s at the nodes to its values at the nodes.
         for s in [3, 5] {
             let method = Collocation::with(s);
             for degree in 0..s as i32 {

@@ -14,7 +14,8 @@ pub(super) struct Pair {
     nodes: &'static [f64],
     /// Row i: the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// Weights of the better solution; none if they are those of the last stage, which is then at the end of the step.
+    /// Weights of the better solution, or none if they are those of the last stage, which is then at the end of the
+    /// step.
     weights: Option<&'static [f64]>,
     /// Weights of the better solution minus those of the other one.
     errors: &'static [f64],
@@ -353,7 +354,7 @@ simd_fn! {
         }
     }
 
-    /// The largest of `|error| / (absolute + relative · size)` so far, for a row of lanes; a NaN stays.
+    /// The largest of `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
     pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
@@ -371,12 +372,12 @@ simd_fn! {
         }
     }
 
-    /// `sum += term` where a step has a length, for rows of lanes.
+    /// `sum += term` for lanes whose step has a length, for rows of lanes.
     pub(super) fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
             for ((sum, term), length) in sum.iter_mut().zip(term).zip(length) {
-                // A slot without a step keeps what it has, whatever stands in its states.
+                // A slot without a step keeps its value, for any values of its states.
                 *sum = if *length > 0.0 { *sum + *term } else { *sum };
             }
         }
@@ -459,8 +460,8 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// Perturbations are followed to 1000 tolerances, but where that is more than this: they are derivatives, and weigh in gradients
-/// as a whole.
+/// Perturbations are followed to 1000 tolerances, but at most to this value, because they are derivatives, which affect
+/// gradients as a whole.
 const FOLLOWED: f64 = 1e-5;
 
 /// The scale of perturbations, relative to the states.
@@ -586,7 +587,7 @@ impl Scheme for Explicit<'_> {
             }
             correct(self.simd, &mut attempt.error, &self.coarse);
         }
-        // The states of the stages behind the first, which the way back begins with.
+        // The states of the stages after the first, with which the backward pass begins.
         attempt.stages.clear();
         if attempt.keeps {
             for states in &self.states[1..self.pair.weights().len()] {
@@ -611,7 +612,7 @@ impl Scheme for Explicit<'_> {
         let lanes = front.lanes;
         let pair = self.pair;
         let weights_of_end = pair.weights();
-        // Stages that count in the result.
+        // Stages that enter the result.
         let count = weights_of_end.len();
         let size = adjoint.len();
         if front.stages.is_empty() {
@@ -632,7 +633,7 @@ impl Scheme for Explicit<'_> {
             mut here,
             mut weights,
         } = std::mem::take(&mut self.pulling);
-        // Behind what the stages pull stands the adjoint of the step's end, which counts by the weights of the pair.
+        // The adjoint of the step's end follows those of the stages, with the weights of the pair.
         pulled.resize(count + 1, Vec::new());
         pulled[count].clear();
         pulled[count].extend_from_slice(adjoint);
@@ -711,7 +712,7 @@ mod tests {
                 &[0.3, 0.0, -1.2, 2.5],
                 &rates,
             );
-            // A weight of 0 counts nothing, whatever the rate.
+            // A weight of 0 has no effect, for any rate.
             assert!(
                 rates[1]
                     .iter()

@@ -18,7 +18,7 @@ pub(super) struct Factors {
     largest: Vec<f64>,
 }
 
-/// Values computed between two questions to the system whether it gives up: about a millisecond.
+/// Number of computed values between two checks whether the system gives up: about a millisecond.
 const PART: usize = 1 << 20;
 
 /// Row `to`, and row `from` to be read.
@@ -222,7 +222,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// Factors the stored matrices; if the system gives up, solutions are NaN.
+    /// Factorises the stored matrices. If the system gives up, solutions are NaN.
     fn factor(&mut self, system: &mut dyn System, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// One that gives up after some work.
+    /// A system that gives up after some work.
     struct Tired(usize);
 
     impl System for Tired {
@@ -308,7 +308,7 @@ mod tests {
         assert!(solution(&factors).iter().all(|x| x.is_finite()));
     }
 
-    /// Solutions of three systems with and without a transpose, whose residuals are small; their bits.
+    /// Solutions of three systems with and without a transpose, with small residuals, and their bits.
     fn solved(simd: Simd, n: usize, lanes: usize) -> Vec<u64> {
         let a: Vec<f64> = (0..n * n * lanes)
             .map(|k| ((k * k * 7 + 3 * k) % 11) as f64 - 5.0 + 0.01 * (k % 7) as f64)

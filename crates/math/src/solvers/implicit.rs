@@ -33,7 +33,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Derivatives at the start, with respect to time, and first steps; the slots that cannot begin.
+    /// Derivatives at the start with respect to time, first steps, and the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -139,7 +139,7 @@ impl Radau<'_> {
         v
     }
 
-    /// States and derivatives at stage `i`; of copies that have not moved the states of the start, and no derivatives.
+    /// States and derivatives at stage `i`. For copies that have not moved, the states of the start and no derivatives.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,
@@ -226,8 +226,8 @@ impl Radau<'_> {
         }
     }
 
-    /// Products of the weights of the stages, with their sign turned, with the derivatives of the residuals: by the states
-    /// at the start and by parameters, or, without parameters, by the stages.
+    /// Products of the negated weights of the stages with the derivatives of the residuals: with respect to the states
+    /// at the start and to parameters, or, without parameters, with respect to the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -70,7 +70,7 @@ pub trait System {
         false
     }
 
-    /// Takes note of work beside evaluations, as a number of values computed. Returns whether the caller gives up: its
+    /// Records work outside evaluations, as a number of computed values. Returns whether the caller gives up: its
     /// results are then NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
@@ -107,7 +107,7 @@ fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize,
             .iter()
             .map(|y| {
                 let h = 1.5e-8 * y.abs().max(1e-5);
-                // The step that is taken, after rounding.
+                // The actual step, after rounding.
                 (y + h) - y
             })
             .collect();

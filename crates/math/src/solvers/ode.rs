@@ -22,7 +22,7 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::vmath::slices;
 
-/// How steps are made.
+/// The method of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Dormand and Prince, order 5 with an error estimate of order 4; order 8 for relative tolerances below 1e-5.
@@ -41,7 +41,7 @@ pub enum Method {
 /// An initial value problem with output times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ode {
-    /// How steps are made.
+    /// The method of a step.
     pub method: Method,
     /// Number of states.
     pub states: usize,
@@ -59,14 +59,14 @@ pub struct Ode {
     pub fixed_times: bool,
 }
 
-/// Below this relative tolerance explicit steps have order 8: each takes twice the evaluations, and there are fewer.
+/// Relative tolerance below which explicit steps have order 8. Each takes twice the evaluations, but there are fewer.
 const HIGH_ORDER: f64 = 1e-5;
 
 /// Smallest length of an interval of a system of residuals, so that derivatives with respect to time are finite between
 /// two equal times. The body divides by no smaller number.
 pub const SHORTEST: f64 = 1e-30;
 
-/// Number of attempts to leave a point after which it counts as stuck.
+/// Number of attempts to leave a point after which the lane is stuck.
 const SHRINKING: u32 = 60;
 
 /// Arguments of all lanes: `copies` times the rows of one copy.
@@ -119,7 +119,7 @@ impl Attempt {
 pub(super) struct Front {
     /// Number of slots.
     pub lanes: usize,
-    /// The lane of the caller; `None` for a slot that only fills a vector.
+    /// The lane of the caller, or `None` for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
     /// Position in the interval, from 0 to 1.
@@ -145,7 +145,7 @@ pub(super) struct Front {
     pub before: Vec<f64>,
 }
 
-/// A way of making steps.
+/// A method for steps.
 pub(super) trait Scheme {
     /// The error of a step shrinks with its length to this power.
     fn order(&self) -> f64;
@@ -158,8 +158,8 @@ pub(super) trait Scheme {
     /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
-    /// The adjoint of the step of `front.trial` from `front.states`: `adjoint` is that of the states after it, and becomes
-    /// that of the states before; `parameters` receives that of the parameters.
+    /// The adjoint of the step of `front.trial` from `front.states`. `adjoint` is that of the states after it, and
+    /// becomes that of the states before. `parameters` receives that of the parameters.
     fn pull(
         &mut self,
         system: &mut dyn Differentiable,
@@ -337,7 +337,7 @@ impl Ode {
         front
     }
 
-    /// Puts a slot into an interval.
+    /// Moves a slot to an interval.
     pub(super) fn enter(
         &self,
         x: Arguments<'_>,

@@ -35,7 +35,7 @@ const REFINEMENTS: usize = 60;
 /// From this number of Newton iterations on, steps do not grow.
 const SLOW: usize = 8;
 
-/// Newton's method ends where the error that it leaves is this much of the tolerance.
+/// Largest share of the tolerance that the remaining error may have when Newton's method ends.
 const SETTLED: f64 = 1e-3;
 
 /// Collocation that solves a problem.
@@ -64,7 +64,7 @@ pub(super) struct Radau<'a> {
     scratch: Vec<f64>,
 }
 
-/// How far the iteration of a slot has come.
+/// The state of the iteration of a slot.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
     /// In progress, with the size of its last change.
@@ -125,8 +125,8 @@ simd_fn! {
         }
     }
 
-    /// A polynomial without a constant at `1 + node · ratio`, minus its value at 1. Rows hold the coefficients, the
-    /// first power first.
+    /// A polynomial without a constant at `1 + node · ratio`, minus its value at 1. Rows contain the coefficients,
+    /// starting with the first power.
     fn continued, continued_fn = <V>(out: &mut [f64], coefficients: &[f64], node: f64, ratio: &[f64]) {
         let lanes = ratio.len();
         out.fill(0.0);
@@ -145,7 +145,7 @@ fn live(front: &Front, slot: usize) -> bool {
     front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
-/// Whether each slot is under way, as 1 or 0.
+/// Whether each slot is running, as 1 or 0.
 fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
     active.clear();
     let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
@@ -246,7 +246,7 @@ impl<'a> Radau<'a> {
         std::mem::swap(&mut self.change, &mut self.scratch);
     }
 
-    /// Moves the clock and the states to stage `i`; of copies behind the first the states stay.
+    /// Moves the clock and the states to stage `i`. For copies after the first, the states do not move.
     pub(super) fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
         let node = self.method.nodes[i];
         self.clock.clear();
@@ -610,7 +610,7 @@ impl Scheme for Radau<'_> {
         let (mut nu, mut pulled) = (vec![0.0; all], vec![0.0; all]);
         for copy in (0..size).step_by(own).rev() {
             if copy + own < size {
-                // What copies behind this one pull at it.
+                // The contribution of later copies to this one.
                 self.products(system, front, &nu, &mut pulled, None);
             }
             let last = all - size;

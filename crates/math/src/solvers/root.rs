@@ -8,11 +8,12 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Part of ‖f‖² that a step of Newton's leaves at most while rounding is not reached; near a root of any order it leaves less.
+/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order it leaves
+/// less.
 const SHARPER: f64 = 0.25;
 
-/// Part of Newton's step below which the objective is not followed any more, by how much of its size rounding may make it
-/// smaller, and whole steps in which it need not grow by more before the search ends.
+/// Share of Newton's step below which the search no longer uses the objective; the relative amount by which rounding
+/// may reduce it; and the number of full steps without a larger gain after which the search ends.
 const SHORTEST: f64 = 1e-6;
 const FLAT: f64 = 1e-12;
 const IDLE: u32 = 4;
@@ -35,7 +36,7 @@ pub struct Root {
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
-    /// The objective, while steps follow it, and the part of Newton's that is taken.
+    /// The objective, while steps use it, and the share of Newton's step that is taken.
     objective: Option<f64>,
     part: f64,
     radius: f64,
@@ -45,7 +46,7 @@ struct Search {
     /// ‖f‖² that the linear model expects after the step.
     expected: f64,
     going: bool,
-    /// Whether the steps have come to an end at the maximum of the objective.
+    /// Whether the steps have ended at the maximum of the objective.
     settled: bool,
     failures: u32,
 }
@@ -175,7 +176,7 @@ impl Root {
             x[n * lanes..self.arguments() * lanes].to_vec()
         };
         let factors = self.factors(system, y, &parameters, lanes);
-        // f̄ with Jᵀ f̄ = −weights: the matrix is triangular in the copies, so that each turn settles one of them.
+        // f̄ with Jᵀ f̄ = −weights. The matrix is triangular in the copies, so each iteration solves for one of them.
         let mut bar = vec![0.0; copies * n * lanes];
         let mut pulled = bar.clone();
         let mut by_parameter = vec![0.0; parameters.len()];
@@ -355,14 +356,14 @@ impl Search {
         }
         let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
         self.failures = if better { 0 } else { self.failures + 1 };
-        // Rounding is reached where steps do not help any more.
+        // Rounding is reached when steps no longer help.
         let sharper = after <= SHARPER * before;
         let rounded = within && self.whole && !sharper;
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
-    /// Accepts a part of Newton's step if the objective grows, or halves the part. Near the maximum, whole steps need
-    /// no objective, because each squares the error until only rounding remains.
+    /// Accepts a part of Newton's step if the objective grows, or halves the part. Near the maximum, full steps need no
+    /// objective, because each squares the error until only rounding remains.
     fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
         let (length, size) = (norm(&self.step), 1.0 + norm(&self.y));
         let near = self.whole && length <= tolerance.sqrt() * size;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
-/// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
+/// Largest number of values that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
 const KEPT: usize = 1 << 22;
 
 /// Number of values of all lanes together, 16 MiB, beyond which stages that can be recomputed are not stored.
@@ -37,8 +37,8 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Forgets all steps, but not the memory that they stood in, unless that is large: asking the system for it again
-    /// took a fifth of gradients.
+    /// Forgets all steps, but keeps their memory unless it is large. Allocating it again took a fifth of the time of
+    /// gradients.
     pub(super) fn begin(&mut self, lanes: usize) {
         self.fronts.clear();
         self.blocks.clear();
@@ -69,7 +69,7 @@ impl Trajectory {
         rows.extend(front.ends.iter().map(|ends| f64::from(u8::from(*ends))));
         rows.extend_from_slice(&front.states);
         rows.extend_from_slice(stages);
-        // What a lane may keep does not depend on the lanes beside it, as room for stages does.
+        // The limit of a lane does not depend on its neighbours, unlike the memory for stages.
         let counted = front.states.len() + if must { stages.len() } else { 0 };
         let each = HEAD + counted / lanes;
         for (lane, _) in front.who.iter().zip(take).filter(|(_, take)| **take) {
@@ -91,13 +91,13 @@ impl Trajectory {
     }
 }
 
-/// Makes a list one value for each lane.
+/// Extends a list to one value for each lane.
 fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.clear();
     list.resize(lanes, value);
 }
 
-/// The lanes of the trajectory that contribute: not those that failed, nor those with all weights 0.
+/// The lanes of the trajectory that contribute: not those that failed, nor those with only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -112,7 +112,7 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 impl Ode {
     /// The products of `weights` (`copies · results` rows) with the derivatives of the result of [`solve`](Self::solve)
     /// for this trajectory, with respect to the first copy of the arguments: `arguments` rows. A lane that failed has
-    /// NaN, unless its weights are all 0.
+    /// NaN, unless all its weights are 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

@@ -18,7 +18,7 @@ fn power_series(v: f64, x: f64) -> (f64, f64) {
     let z = 0.25 * x * x;
     let (mut term, mut sum, mut scale) = (1.0, 1.0, 0.0);
     let mut k = 1.0;
-    // The terms grow until k (k + v) = z and then fall; the limit is out of their reach for the arguments used.
+    // The terms grow until k (k + v) = z and then decrease. The arguments in use do not reach the limit.
     while k < 1e7 {
         term *= z / (k * (k + v));
         sum += term;
@@ -103,7 +103,7 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
         return sign * a;
     }
     if hankel_serves(order, a) {
-        // The exponential in two factors, so that it overflows no earlier than the result.
+        // The exponential in two factors, so that it overflows only when the result does.
         let half = libm::exp(0.5 * a);
         return sign * (half / (2.0 * PI * a).sqrt() * hankel_series(order, a)) * half;
     }

@@ -39,7 +39,7 @@ pub fn log1m_inv_logit(x: f64) -> f64 {
 
 /// `log x` for a finite `x >= 1`: the nearest number and its remainder, together 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
-    // ln 2 less the number nearest to it.
+    // ln 2 minus the number nearest to it.
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
     // x = 2^k m with m around 1; log m = 2 atanh((m - 1) / (m + 1)) by its series.
     let k = (x * FRAC_1_SQRT_2).log2().ceil();
@@ -146,7 +146,8 @@ pub fn lambert_wm1(x: f64) -> f64 {
     }
     let l = libm::log(-x);
     let ll = libm::log(-l);
-    // Far from the branch point as for x -> 0 (Corless et al. 1996, equation 4.19); near it the head of the series.
+    // Far from the branch point as for x -> 0 (Corless et al. 1996, equation 4.19), and near it the first terms of the
+    // series.
     let near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)));
     fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
 }
@@ -156,7 +157,7 @@ fn branch_distance(x: f64) -> f64 {
     /// The remainder of e after the nearest number.
     const E_REST: f64 = 1.4456468917292502e-16;
     let above = libm::fma(E, x, 1.0) + E_REST * x;
-    // The nearest number to -1/e lies a rounding off.
+    // The number nearest to -1/e differs from it by a rounding error.
     let above = if above < 0.0 && above > -f64::EPSILON {
         0.0
     } else {

@@ -3,9 +3,9 @@
 use super::{erfc, lbeta, lgamma};
 use std::f64::consts::PI;
 
-/// From here on the prefactors are formed by Stirling's series around their maximum.
+/// Smallest argument for which Stirling's series around the maximum gives the prefactors.
 pub(super) const LARGE: f64 = 8.5;
-/// From here on the incomplete gamma function is expanded around its transition (Temme 1979).
+/// Smallest argument for which the incomplete gamma function is expanded around its transition (Temme 1979).
 pub(super) const HUGE: f64 = 1e6;
 /// Series and fractions stop when a step changes less than this.
 const TOLERANCE: f64 = 1e-17;
@@ -36,7 +36,7 @@ pub(super) fn stirling(x: f64) -> f64 {
 fn gamma_prefactor(a: f64, x: f64) -> f64 {
     if a < LARGE {
         if a < 1.0 {
-            // Gamma(a) is large for small a; its reciprocal is a / Gamma(a + 1).
+            // Gamma(a) is large for small a, and its reciprocal is a / Gamma(a + 1).
             return a * libm::exp(a * libm::log(x) - x - lgamma(a + 1.0));
         }
         return libm::pow(x, a) * libm::exp(-x) / libm::tgamma(a);
@@ -74,7 +74,7 @@ fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
             }
         }
         let p = (gamma_prefactor(a, x) * sum).min(1.0);
-        // For small a and x the upper function is 1 minus something close to 1; it is then formed on its own.
+        // For small a and x the upper function is 1 minus a number close to 1, so it is computed directly.
         let q = if a < 1.0 && p > 0.5 {
             gamma_q_small(a, x)
         } else {
@@ -168,7 +168,7 @@ fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     libm::exp(exponent + series) * (a / sum * b / (2.0 * PI)).sqrt()
 }
 
-/// `log y`, from the better known of `x` and `y = 1 - x`.
+/// `log y`, from the more accurate of `x` and `y = 1 - x`.
 fn log_of_complement(x: f64, y: f64) -> f64 {
     if x < 0.5 {
         libm::log1p(-x)
@@ -200,7 +200,7 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // Doubles from 0 to 1 are ordered as their bits are: 62 halvings at most, however near to 0 the quantile is.
+    // Doubles from 0 to 1 are ordered like their bits: 62 halvings at most, however close the quantile is to 0.
     let (mut low, mut high) = (0, 1f64.to_bits());
     while high - low > 1 {
         let middle = low + (high - low) / 2;

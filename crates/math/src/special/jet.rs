@@ -182,11 +182,11 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// Shapes beyond which no fraction is followed around its median, where steps grow with the square root.
+/// Shapes beyond which no fraction is used around its median, where the number of steps grows with the square root.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Largest number of steps of a series or fraction for parameters of size `a`; beyond the largest it either ends soon,
-/// far from the median, or not at all.
+/// Largest number of steps of a series or fraction for parameters of size `a`. With more it either ends soon, far from
+/// the median, or not at all.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -243,7 +243,7 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     if a > HUGE && ((x - a) / a).abs() < TRANSITION {
         return transition(a, x);
     }
-    // Beyond, what the fraction is made of overflows.
+    // Beyond, the terms of the fraction overflow.
     if x == 0.0 || x > 1e300 || a.is_infinite() {
         return Jet::bounds(x < a);
     }
@@ -350,7 +350,7 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
         first: [-libm::log1p(t), 0.0],
         second: [1.0 / a, 0.0, 0.0],
     };
-    // η by the ratio, the inverse of its series.
+    // η from the ratio, by the inverse of its series.
     let eta = (2.0 * square).sqrt().copysign(t);
     let ratio = polynomial(&RATIO, Jet::parameter(eta, 1));
     let slope = 1.0 / ratio.first[1];
@@ -380,7 +380,7 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
 
 /// e^(r²) erfc(r) / 2 for `r >= 0`.
 fn half_erfcx(r: Jet) -> Jet {
-    /// From here on the asymptotic series is exact to all digits.
+    /// Smallest argument for which the asymptotic series is exact to all digits.
     const FAR: f64 = 6.5;
     let x = r.value;
     if x < FAR {
@@ -456,7 +456,7 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     let start = (one - sum * x / (a + 1.0)).nonzero().recip();
     let most = most_steps(sum.value);
     lentz([start, one, start], most, |k| {
-        // Even and odd numerators take turns.
+        // Even and odd numerators alternate.
         let m = (0.5 * k).floor();
         let even = k % 2.0 == 1.0;
         let m = if even { m + 1.0 } else { m };

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 /// Below this time the images of the start at both ends converge faster, above it the waves between them.
 const SHORT: f64 = 0.4;
 
-/// Terms of either sum until the next one does not count.
+/// Number of terms of either sum after which the next one is negligible.
 const TERMS: i32 = 9;
 
 /// The density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through 0, and
@@ -47,7 +47,7 @@ fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) 
 fn hermite(n: u32, z: f64) -> f64 {
     let (mut before, mut now) = (0.0, 1.0);
     for k in 0..n {
-        // A product of 0 with what does not count yet may be with an infinite number.
+        // A negligible factor may be infinite, and 0 times infinity is NaN.
         let last = if k == 0 { 0.0 } else { f64::from(k) * before };
         (before, now) = (now, z * now - last);
     }

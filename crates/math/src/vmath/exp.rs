@@ -4,7 +4,7 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::{LN_2, LOG2_E};
 
-/// `ln 2` in two parts, the first of 33 bits so that its product with an exponent is exact.
+/// `ln 2` in two parts. The first has 33 bits, so its product with an exponent is exact.
 pub(super) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 pub(super) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -16,7 +16,7 @@ const EXP: [f64; 10] = [
     2.7620075879983367e-07, 2.5100375832561234e-08,
 ];
 
-/// Keeps the argument of an exponential where the reduction works; NaN passes.
+/// Limits the argument of an exponential to the range of the reduction. NaN is preserved.
 #[inline(always)]
 fn clamp<V: F64x8>(x: V, low: f64, high: f64) -> V {
     V::splat(high).min(V::splat(low).max(x))
@@ -55,7 +55,7 @@ pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);
     let bias = V::splat(6_755_399_441_055_744.0 + 1023.0);
     let a = least.max(x);
-    // Adding the bias rounds to an integer, and leaves it where a power of 2 is made of it.
+    // Adding the bias rounds to an integer, in the bits from which a power of 2 is made.
     let sum = a.fma(V::splat(LOG2_E), bias);
     let n = sum - bias;
     let r = n.fma(V::splat(-LN2_LOW), n.fma(V::splat(-LN2_HIGH), a));
@@ -74,11 +74,11 @@ pub fn exp2<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `(e^x - 1) 2^-shift` for `x >= -40`; above that argument the caller has clamped.
+/// `(e^x - 1) 2^-shift` for `x >= -40`, which the caller ensures.
 #[inline(always)]
 fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     let (t, n) = reduced(x, None);
-    // e^x - 1 = 2^n (t + (1 - 2^-n)), where the bracket is exact.
+    // e^x - 1 = 2^n (t + (1 - 2^-n)), in which the bracket is exact.
     let one = V::splat(1.0);
     let w = one - one.scale_pow2(-n);
     (t + w).scale_pow2(n - V::splat(shift))
@@ -96,7 +96,7 @@ pub fn expm1<V: F64x8>(x: V) -> V {
 pub(super) fn exp_and_expm1<V: F64x8>(x: V) -> (V, V) {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
     let one = V::splat(1.0);
-    // Below -40 the difference is -1 to all digits; the limit keeps 2^-n finite.
+    // Below -40 the difference is -1 to all digits, and the limit keeps 2^-n finite.
     let m = V::splat(-60.0).max(n);
     let w = one - one.scale_pow2(-m);
     ((t + one).scale_pow2(n), (t + w).scale_pow2(m))

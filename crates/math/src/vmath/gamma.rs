@@ -51,7 +51,7 @@ const TRIGAMMA_FAR: [f64; 7] = [
     0.0756948131023417, -0.2469974095407786, 0.85868801071673,
 ];
 
-/// From here on Stirling's series is used.
+/// Smallest argument for Stirling's series.
 const FAR: f64 = 8.5;
 /// The remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
@@ -110,7 +110,7 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
 pub fn digamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let far = x.ge(V::splat(8.0));
-    // y in [1, 2): digamma(x) = digamma(y) + 1/(x-1) + ... + 1/y; the sum is kept as one fraction.
+    // y in [1, 2): digamma(x) = digamma(y) + 1/(x-1) + ... + 1/y, where the sum is one fraction.
     let k = x.floor() - one;
     let near = V::select(far, one, x);
     let (mut numerator, mut denominator) = (V::zero(), one);
@@ -152,8 +152,8 @@ pub fn digamma<V: F64x8>(x: V) -> V {
 pub fn trigamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let eight = V::splat(8.0);
-    // Upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the first are kept as
-    // one fraction.
+    // Upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the first form one
+    // fraction.
     let low = x.lt(eight);
     let (mut numerator, mut denominator) = (V::zero(), one);
     let mut w = V::select(low, x + one, x);
@@ -262,7 +262,8 @@ pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
 #[inline(always)]
 pub fn lbeta<V: F64x8>(a: V, b: V) -> V {
     let p = a.min(b);
-    // Minimum and maximum take the second argument where either is NaN; a NaN in the first must survive too.
+    // Minimum and maximum return the second argument if either is NaN, so a NaN in the first must be preserved
+    // separately.
     let q = V::select(a.is_nan(), a, a.max(b));
     let sum = p + q;
     let limit = V::splat(FAR);

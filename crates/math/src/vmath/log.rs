@@ -12,18 +12,18 @@ const LOG: [f64; 8] = [
     0.18181738454723026, 0.15388834677801916, 0.1321036048513262, 0.13604015707124079,
 ];
 
-/// `1 / ln 2` in a part of 26 bits and the rest.
+/// `1 / ln 2` in a part of 26 bits and the remainder.
 const INV_LN2: (f64, f64) = (1.4426950216293335, 1.9259629911266175e-08);
-/// `1 / ln 10` in a part of 26 bits and the rest.
+/// `1 / ln 10` in a part of 26 bits and the remainder.
 const INV_LN10: (f64, f64) = (0.4342944771051407, 4.798111141615973e-09);
-/// `log10 2` in a part of 33 bits and the rest.
+/// `log10 2` in a part of 33 bits and the remainder.
 const LOG10_2: (f64, f64) = (3.010_299_956_636_117_7e-1, 3.694_239_077_158_931e-13);
 
 /// `(h, t)` with `log(1 + f) = f - (h - t)`, `h = f^2 / 2`, for `1 + f` in `[0.75, 1.5)`.
 #[inline(always)]
 fn log1p_reduced<V: F64x8>(f: V) -> (V, V) {
-    // With s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - s (f - R), R = s^2 L(s^2); f^2 / 2 is split off because it
-    // is known better than s f.
+    // With s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - s (f - R), R = s^2 L(s^2). f^2 / 2 is split off because it is
+    // more accurate than s f.
     let s = f / (V::splat(2.0) + f);
     let z = s * s;
     let r = z * poly(z, &LOG);
@@ -74,7 +74,7 @@ fn change_base<V: F64x8>(x: V, unit: (f64, f64), scale: (f64, f64)) -> V {
     let rest = e.fma(V::splat(unit.1), rest);
     let base = e * V::splat(unit.0);
     let sum = base + main;
-    // The exact error of base + main, as base is zero or the larger; at an infinite base there is none.
+    // The exact error of base + main, because base is zero or the larger. With an infinite base there is none.
     let error = (base - sum) + main;
     let finite = base.abs().lt(V::splat(f64::INFINITY));
     sum + V::select(finite, error + rest, V::zero())

@@ -35,7 +35,7 @@ use crate::simd::F64x8;
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;
-    // The chain that holds the highest power starts at N - 1, the other one a power lower.
+    // The chain with the highest power starts at N - 1, the other one a power lower.
     let mut first = V::splat(c[N - 1]);
     let mut second = V::splat(c[N - 2]);
     let mut i = N - 2;

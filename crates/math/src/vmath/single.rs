@@ -5,7 +5,7 @@
 
 use crate::simd::F32x16;
 
-/// `ln 2` in two parts, the first of 14 bits so that its product with an exponent is exact.
+/// `ln 2` in two parts. The first has 14 bits, so its product with an exponent is exact.
 const LN2_HIGH: f32 = 0.693_115_23;
 const LN2_LOW: f32 = 3.194_618_5e-5;
 
@@ -43,7 +43,7 @@ fn poly<V: F32x16, const N: usize>(x: V, c: &[f32; N]) -> V {
     p
 }
 
-/// Keeps the argument of an exponential where the reduction works; NaN passes.
+/// Limits the argument of an exponential to the range of the reduction. NaN is preserved.
 #[inline(always)]
 fn clamp<V: F32x16>(x: V, low: f32, high: f32) -> V {
     V::splat(high).min(V::splat(low).max(x))
@@ -171,7 +171,7 @@ pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
         top = top * (small + j);
         bottom = bottom * (small + s + j);
     }
-    // At x = s = 0 the factor would be 0/0; x is positive, so the bottom is.
+    // At x = s = 0 the factor would be 0/0. x is positive, so the denominator is.
     let factor = V::select(x.lt(six), top / bottom, one);
     let y = V::select(x.lt(six), x + six, x);
     let z = s / (y + y + s);
@@ -241,7 +241,7 @@ mod tests {
         })
     }
 
-    /// Holds `found` to `exact` within `limit` of max(1, |exact|), and the vector levels to the same bits.
+    /// Checks `found` against `exact` within `limit` of max(1, |exact|), and the vector levels for equal bits.
     fn hold(found: &[(Simd, [f32; 16])], exact: impl Fn(usize) -> f64, limit: f64) {
         for (simd, values) in found {
             for (i, value) in values.iter().enumerate() {

@@ -14,7 +14,7 @@ fn map1<V: F64x8>(x: &[f64], out: &mut [f64], f: impl Fn(V) -> V) {
         out[..n].chunks_exact_mut(V::WIDTH),
     );
     for (x, out) in xs.by_ref().zip(outs.by_ref()) {
-        // SAFETY: both chunks hold `WIDTH` numbers.
+        // SAFETY: both chunks have `WIDTH` numbers.
         unsafe { f(V::load(x.as_ptr())).store(out.as_mut_ptr()) }
     }
     let rest = xs.remainder();
@@ -32,7 +32,7 @@ fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) 
     let n = x.len().min(y.len()).min(out.len());
     let whole = n - n % V::WIDTH;
     for i in (0..whole).step_by(V::WIDTH) {
-        // SAFETY: i + `WIDTH` <= n, and the three slices are at least n long.
+        // SAFETY: i + `WIDTH` <= n, and the three slices have at least n numbers.
         unsafe {
             let r = f(V::load(x.as_ptr().add(i)), V::load(y.as_ptr().add(i)));
             r.store(out.as_mut_ptr().add(i));

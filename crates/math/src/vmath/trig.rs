@@ -43,7 +43,7 @@ const HALF_PI: [f64; 3] = [
 ];
 /// `pi / 2 - FRAC_PI_2`.
 const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// From here on the scalar routine, with its multi-word reduction, is used.
+/// Smallest argument for the scalar routine, with its multi-word reduction.
 const LARGE: f64 = 1e6;
 
 /// Sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`; for `|x| <= LARGE`.
@@ -123,7 +123,7 @@ pub fn tan<V: F64x8>(x: V) -> V {
 #[inline(always)]
 fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
     let zero = V::zero();
-    // The angle is taken from 0, pi/4 or pi/2, whichever is nearest, with a single division.
+    // The angle is relative to the nearest of 0, pi/4 and pi/2, with a single division.
     let steep = y.gt(x * V::splat(SQRT_2 + 1.0));
     let middle = y.gt(x * V::splat(SQRT_2 - 1.0));
     let numerator = V::select(steep, -x, V::select(middle, y - x, y));
@@ -149,7 +149,7 @@ fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
 /// Arc tangent. Error below 1.5.
 #[inline(always)]
 pub fn atan<V: F64x8>(x: V) -> V {
-    // Beyond 1e17 the result is pi/2 to all digits; the limit keeps infinity out of the ratio.
+    // Beyond 1e17 the result is pi/2 to all digits, and the limit keeps infinity out of the ratio.
     let a = V::splat(1e18).min(x.abs());
     let (high, low) = atan_ratio(a, V::splat(1.0));
     (high + low).copysign(x)
@@ -216,7 +216,7 @@ pub fn acos<V: F64x8>(x: V) -> V {
     let (big, s, low) = asin_reduced(x.abs());
     let two = V::splat(2.0);
     let negative = x.lt(V::zero());
-    // Near 1 the angle is 2 (s + low), near -1 pi minus that, in the middle pi/2 minus the arc sine.
+    // Near 1 the angle is 2 (s + low), near -1 pi minus that, and in the middle pi/2 minus the arc sine.
     let near = two * (s + low);
     let (base, base_low, high_part, low_part) = (
         V::select(big, V::splat(PI), V::splat(FRAC_PI_2)),

@@ -57,7 +57,7 @@ const STEPS: [[f64; 5]; 48] = [
     [1e+300, 350.0, 241771.4347643748, 3.5e-298, -0.0],
 ];
 
-/// Where log Γ is taken at small numbers the error is one of its own size; far out it is relative to the step.
+/// For small numbers the error of log Γ is an error of log Γ itself; far out it is relative to the step.
 #[test]
 fn steps_keep_their_digits_however_far_out() {
     for [x, n, log_gamma, digamma, trigamma] in STEPS {
@@ -68,7 +68,7 @@ fn steps_keep_their_digits_however_far_out() {
         ];
         for (found, exact) in found.into_iter().zip([log_gamma, digamma, trigamma]) {
             let own = if x < 10.0 { 1e-14 } else { 0.0 };
-            // Products of two numbers near 1e300 are beyond the largest one.
+            // The product of two numbers near 1e300 exceeds the largest double.
             let least = if x > 1e153 { 1e-290 } else { 0.0 };
             let error = (found - exact).abs();
             assert!(

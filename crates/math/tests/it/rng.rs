@@ -1,4 +1,4 @@
-//! The random numbers: known answers, independence of the layout, and their distribution.
+//! The random numbers: known values, independence of the layout, and their distribution.
 
 use jensen_math::rng::{Purpose, Stream, fill_normals, fill_uniforms, permutation, philox};
 use jensen_math::simd::Simd;
@@ -123,7 +123,8 @@ fn every_part_of_the_key_matters() {
     assert_ne!(Purpose::new("a"), Purpose::new("b"));
 }
 
-/// A z-score beyond 4.9 has probability 1e-6 for a right generator; the seeds are fixed, so the test cannot flicker.
+/// A correct generator has a z-score beyond 4.9 with probability 1e-6; the seeds are fixed, so the test is
+/// deterministic.
 const LIMIT: f64 = 4.9;
 
 #[test]

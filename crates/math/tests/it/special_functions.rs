@@ -2,7 +2,7 @@
 
 use jensen_math::special::*;
 
-/// Calls a function with as many arguments as it takes.
+/// Calls a function with its number of arguments.
 enum Function {
     One(fn(f64) -> f64),
     Two(fn(f64, f64) -> f64),
@@ -379,7 +379,7 @@ fn jets_have_the_derivatives_of_their_values() {
     }
 }
 
-/// Shape, x, which tail is the smaller one (the lower where true), and its logarithm with two derivatives by the shape, by
+/// Shape, x, the smaller tail (true for the lower one), and its logarithm with two derivatives by the shape, by
 /// integration with 50 digits.
 #[test]
 fn incomplete_gamma_functions_have_large_shapes() {
@@ -418,7 +418,7 @@ fn incomplete_gamma_functions_have_large_shapes() {
         close("second", near.second[0], second, 1e-9);
         assert!((near.value.exp() + far.value.exp() - 1.0).abs() < 1e-15);
     }
-    // Both ways are right where they meet.
+    // Both algorithms are accurate at the switch between them.
     for (a, x) in [(1e6, 1.0003e6), (2e6, 2.5e6), (2e6, 1.5e6)] {
         let [before, after] = [1.0 - 1e-12, 1.0 + 1e-12].map(|f| log_gamma_p_q(a * f, x));
         for (before, after) in [(before.0, after.0), (before.1, after.1)] {
@@ -469,7 +469,7 @@ fn areas_and_exit_times_agree_with_themselves() {
             );
         }
     }
-    // Both sums are right where they meet, and no time is negative.
+    // Both sums are accurate at the switch, and no time is negative.
     for w in [0.05, 0.5, 0.95] {
         let (before, after) = (log_wiener(0.4 - 1e-9, w), log_wiener(0.4 + 1e-9, w));
         assert!((before - after).abs() < 1e-7, "{w}: {before} {after}");

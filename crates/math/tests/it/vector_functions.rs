@@ -26,8 +26,8 @@ impl Function {
     }
 }
 
-/// Name, function, and bounds on the error in units in the last place: on the vector levels, on the scalar one.
-/// `lbeta` is held to an absolute bound instead, because it cancels.
+/// Name, function, and bounds on the error in units in the last place: on the vector levels, on the scalar one. The
+/// bound of `lbeta` is absolute instead, because it cancels.
 const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("exp", One(v::exp), 1.0, 2.0),
     ("exp2", One(v::exp2), 1.5, 2.0),

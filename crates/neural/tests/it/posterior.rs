@@ -1,4 +1,4 @@
-//! Posteriors over the decoder's weights: what is kept, and expectations against quadrature.
+//! Posteriors over the decoder's weights: stored values, and expectations compared with quadrature.
 
 use jensen_math::rng::{Purpose, fill_uniforms};
 use jensen_math::simd::Simd;
@@ -19,7 +19,7 @@ fn noise(rows: usize, name: &'static str) -> FloatRecords<Vec<f32>> {
     }
 }
 
-/// Trains on noise and validates on other noise for so many passes.
+/// Trains on noise and validates on other noise for this number of passes.
 fn trained(iterations: u64, patience: Option<u64>) -> (Trained, Vec<Record>) {
     let (data, other) = (noise(20, "noise"), noise(200, "other noise"));
     let architecture = Architecture::paper(8, 2, 12, Likelihood::Bernoulli);
@@ -59,7 +59,7 @@ fn means_and_deviations_are_kept_of_one_iteration() {
     let at = bounds.iter().position(|&b| b == highest).unwrap() + 1;
     assert!((2..50).contains(&at), "the best iteration is {at}");
     assert_eq!(best.validation_bound, Some(highest));
-    // Without patience the last are kept, so a shorter run shows the weights of that iteration.
+    // Without patience the fit keeps the last weights, so a shorter run shows the weights of that iteration.
     let (then, _) = trained(at as u64, None);
     assert_eq!(best.tensors, then.tensors);
     assert_eq!(best.log_sds, then.log_sds);
@@ -74,7 +74,7 @@ const WEIGHT: (f64, f64) = (0.5, 1.5);
 const BIAS: (f64, f64) = (1.5, 1.2);
 const CODE: (f64, f64) = (0.4, 1.1);
 
-/// Bernoulli values with logit w z + b, each with a weight and a bias of its own.
+/// Bernoulli values with logit w z + b, with a separate weight and bias for each.
 fn networks(width: usize) -> Autoencoder {
     let architecture = Architecture {
         width,
@@ -174,7 +174,7 @@ fn the_bound_is_an_expectation_over_the_weights() {
         .collect();
     let bounds: Vec<f64> = estimates.iter().map(|e| e.bound).collect();
     agree(&bounds, exact, at_means);
-    // What an estimate says of its own error.
+    // The stated error of an estimate.
     let spread = mean(&bounds).1 * (bounds.len() as f64).sqrt();
     let said: Vec<f64> = estimates.iter().map(|e| e.standard_error).collect();
     let said = mean(&said).0;
@@ -200,8 +200,8 @@ fn likelihoods_draws_and_means_are_those_of_the_posterior_predictive_density() {
         let terms = nodes.map(|z| (-0.5 * z * z).exp() * logistic(WEIGHT.0 * z + BIAS.0));
         terms.sum::<f64>() / (2.0 * std::f64::consts::PI).sqrt() / 5.0
     };
-    // Importance-weighted densities are unbiased for any number of draws, such as one that the draws of weights do not
-    // divide.
+    // Importance-weighted densities are unbiased for any number of draws, including one that is not a multiple of the
+    // number of weight draws.
     let densities: Vec<f64> = (0..1500)
         .map(|seed| one.importance_bound(&ones, 50, seed).unwrap().records[0].exp())
         .collect();

@@ -1,4 +1,4 @@
-//! Where training begins: at the data's means, and with outputs that know nothing yet.
+//! The start of training: at the means of the data, and with outputs that do not depend on the latent values yet.
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
@@ -55,7 +55,7 @@ fn spread(weights: &[f32]) -> f64 {
 fn outputs_begin_at_the_means_of_the_data() {
     let at = start(Likelihood::Bernoulli, None);
     let bias = at("decoder.logits.bias");
-    // Half a record of either kind beside 200.
+    // Half a record of each kind added to 200.
     let odds = [(0.5, 200.5), (200.5, 0.5), (50.5, 150.5)].map(|(a, b): (f64, f64)| (a / b).ln());
     for (bias, odds) in bias.iter().zip(odds) {
         assert!((f64::from(*bias) - odds).abs() < 1e-4, "{bias} {odds}");

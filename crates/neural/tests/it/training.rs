@@ -1,4 +1,4 @@
-//! Training: exact answers, promises of the fit loop, baselines.
+//! Training: exact answers, guarantees of the fit loop, and baselines.
 
 use jensen_graph::{Graph, NodeId};
 use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
@@ -166,7 +166,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
     };
     let encoder = Encoder::new(WIDTH, &[], Activation::Identity, LATENT);
     let mut tensors = None;
-    // A falling step size: the last run begins where the one before it ended.
+    // A falling step size: the last run begins at the end of the one before.
     for (iterations, step) in [(1500, 0.02), (3000, 0.004)] {
         let settings = TrainSettings {
             batch: RECORDS,
@@ -196,7 +196,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
     );
 }
 
-/// x ~ N(θ, 1) whatever z: the posterior of θ under N(0, 1) is known.
+/// x ~ N(θ, 1) for every z: the posterior of θ with prior N(0, 1) is known.
 struct Offset;
 
 impl LocalModel for Offset {
@@ -526,7 +526,7 @@ fn mistakes_are_errors() {
         error
             .expect("refused")
             .to_string()
-            .contains("16 values, the model expects 17")
+            .contains("16 values, but the model expects 17")
     );
     let none = ByteRecords {
         bytes: Vec::new(),
@@ -559,7 +559,7 @@ fn mistakes_are_errors() {
     let error = architecture.check_records(&wide).expect_err("refused");
     assert_eq!(
         error.to_string(),
-        "records have 17 values, the model expects 16"
+        "records have 17 values, but the model expects 16"
     );
     let mut values = vec![0.5; 32];
     values[20] = 1.5;
@@ -584,7 +584,7 @@ fn mistakes_are_errors() {
     );
 }
 
-/// z ~ N(0, 1), x ~ N(2 z, 0.25) written by hand.
+/// A handwritten z ~ N(0, 1), x ~ N(2 z, 0.25).
 struct ByHand;
 
 impl LocalDensity for ByHand {

@@ -20,7 +20,7 @@ fn value<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// A piece of work: Runs a task. `choice` and `task` are texts from the driver.
+/// Runs a task: a part of the work on a corpus. `choice` and `task` are texts from the driver.
 #[pyfunction]
 pub fn corpus_step(
     py: Python<'_>,
@@ -95,7 +95,7 @@ fn refuse_others(out: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Input(format!(
-        "`{}` is no corpus of shards, and would be replaced: name another folder",
+        "`{}` is not a corpus of shards, so Jensen does not replace it: name another folder",
         out.display()
     )))
 }

@@ -16,7 +16,7 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Bytes of rows that a process keeps between steps; the shard of the last step always stays.
+/// Bytes of rows that a process keeps between steps. The shard of the last step always remains.
 const KEPT: usize = 2 << 30;
 
 /// A shard by its settings, file and digest.
@@ -72,7 +72,7 @@ pub fn fit_point_shards(
     let given: MixtureRequest = read_request(request)?;
     if resume && out.is_none() {
         return Err(PyValueError::new_err(
-            "resume goes on in a folder: give out=",
+            "resume= continues a run in its folder: give out=",
         ));
     }
     let solve = Arc::new(solve);
@@ -103,7 +103,7 @@ pub fn fit_point_shards(
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A run that is stopped leaves its checkpoint.
+            // A stopped run leaves its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

@@ -58,7 +58,7 @@ fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     data::read_request("a parameter", text)
 }
 
-/// Runs a fit job in memory, under the interpreter's eyes: a run that leaves no files.
+/// Runs a fit job in memory without files. Python can interrupt it.
 fn fitted<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -87,7 +87,7 @@ pub fn computed<T: Send>(
     supervised(py, threads, None, |_| compute())?.map_err(|error| raise(&error))
 }
 
-/// A matrix as columns of these names, with `more` beside them.
+/// A matrix as columns with these names, plus the columns `more`.
 fn table(
     names: Vec<String>,
     matrix: &PyReadonlyArray2<'_, f64>,

@@ -37,7 +37,7 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
     };
     if file.digest() != digest {
         return Err(Error::Input(format!(
-            "shard {number} of the corpus `{}` is not the driver's: let all machines see the same files",
+            "shard {number} of the corpus `{}` differs from the driver's: all machines must see the same files",
             corpus.display()
         )));
     }
@@ -50,7 +50,7 @@ type ShardShare = (usize, String, Vec<usize>);
 /// For the steps of this process.
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
-/// The step of a block of shards: the sum of their parts. `ask` is read in place; the part is written into `answer`, if
+/// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if
 /// it is given and large enough, and the result is then the number of its bytes.
 #[pyfunction]
 pub fn shard_step<'py>(
@@ -91,7 +91,8 @@ pub fn shard_step<'py>(
     Ok(PyArray1::from_vec(py, bytes).into_any())
 }
 
-/// Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
+/// Held-out documents of a shard: its number, its digest, the first document, the number of documents, and the first
+/// one's number among all.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
 /// The scores of pieces of held-out documents, concatenated: the log probability of each document and its number of
@@ -129,7 +130,8 @@ pub fn heldout_step<'py>(
     Ok(PyArray1::from_iter(py, numbers))
 }
 
-/// Documents of a call for held-out scores: enough that the rows of their words are few beside their sweeps.
+/// Number of documents per call for held-out scores, large enough that computing the rows of their words is cheap
+/// compared with their sweeps.
 const HELDOUT: usize = 64;
 
 /// Held-out documents `first .. first + count` of a corpus, by shard.
@@ -237,7 +239,7 @@ impl Shards for Elsewhere<'_> {
     }
 }
 
-/// Learns topics from a corpus, in a folder where one is named: `fit.json`.
+/// Learns topics from a corpus, in a folder if one is named, and returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (corpus, request, out, resume, workers, room, solve, score, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -256,7 +258,7 @@ pub fn fit_corpus(
     let flags: TopicsRequest = read_request(request)?;
     if resume && out.is_none() {
         return Err(PyValueError::new_err(
-            "resume goes on in a folder: give out=",
+            "resume= continues a run in its folder: give out=",
         ));
     }
     let raised = Mutex::new(None);
@@ -272,7 +274,7 @@ pub fn fit_corpus(
             }
             out => ResultFolder::new(out.as_deref()),
         };
-        // Wrong settings are said before anything is read.
+        // Checks settings before it reads anything.
         flags.settings()?;
         let corpus = Corpus::open(&path)?;
         let collection = Collection::of_corpus(&corpus);
@@ -297,7 +299,7 @@ pub fn fit_corpus(
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A run that is stopped leaves its checkpoint.
+            // A stopped run leaves its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

@@ -21,7 +21,7 @@ enum Given {
     Rows(MemoryDocuments),
 }
 
-/// The rows of a matrix in compressed sparse row format: where each starts, term numbers, counts, number of terms.
+/// The rows of a matrix in compressed sparse row format: the start of each, term numbers, counts, number of terms.
 type Rows<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, u32>,
@@ -61,7 +61,7 @@ type Model<'py> = (
     bool,
 );
 
-/// Topics, and their words where they are known.
+/// Topics, and their words if they are known.
 struct Known {
     topics: Topics,
     words: Option<Vec<String>>,
@@ -100,13 +100,13 @@ impl Known {
             return Ok(corpus);
         }
         Err(Error::Input(format!(
-            "the corpus `{}` has another vocabulary than the topics: build it with theirs",
+            "the corpus `{}` has another vocabulary than the topics: build it with the vocabulary of the topics",
             path.display()
         )))
     }
 }
 
-/// `fit.json`, λ (topics × terms), α by topic, η, steps, population, the words where the documents have some, and whether
+/// `fit.json`, λ (topics × terms), α by topic, η, steps, population, the words if the documents have some, and whether
 /// inference was collapsed.
 type Fitted<'py> = (
     String,

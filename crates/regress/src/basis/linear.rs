@@ -1,4 +1,4 @@
-//! Small dense matrices of rows: products, inverses, eigenvalues of symmetric ones.
+//! Small dense matrices stored by row: products, inverses, and eigenvalues of symmetric matrices.
 
 /// A matrix as its rows.
 pub type Rows = Vec<Vec<f64>>;
@@ -12,7 +12,7 @@ pub fn multiply(a: &[Vec<f64>], b: &[Vec<f64>]) -> Rows {
         .collect()
 }
 
-/// The inverse of a regular matrix, by elimination with the largest pivot of each column.
+/// The inverse of a regular matrix, by Gaussian elimination with partial pivoting.
 pub fn inverse(a: &[Vec<f64>]) -> Rows {
     let n = a.len();
     let mut rows: Rows = a
@@ -45,14 +45,15 @@ pub fn inverse(a: &[Vec<f64>]) -> Rows {
 pub struct Eigen {
     /// The eigenvalues.
     pub values: Vec<f64>,
-    /// The eigenvectors, one a column; the largest entry of each is positive.
+    /// The eigenvectors, one per column. The largest entry of each is positive.
     pub vectors: Rows,
 }
 
-/// Sweeps of rotations; a few suffice, as they converge quadratically.
+/// Sweeps of rotations. A few suffice, because they converge quadratically.
 const SWEEPS: usize = 60;
 
-/// By Jacobi's rotations (Golub and Van Loan, Matrix computations, section 8.5), exact for the small matrices here.
+/// Jacobi's method (Golub and Van Loan, Matrix computations, section 8.5), which is exact up to rounding for the small
+/// matrices here.
 pub fn eigen(a: &[Vec<f64>]) -> Eigen {
     let n = a.len();
     let mut a: Rows = a.to_vec();

@@ -1,4 +1,5 @@
-//! Bases of functions of one column: what a call learns from the data, and its columns at any values.
+//! Bases of functions of one column: the state that a call estimates from the data, and its columns at arbitrary
+//! values.
 
 mod linear;
 mod polynomial;
@@ -21,14 +22,14 @@ pub fn mean(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// Standard deviation with n − 1; of a single value 0.
+/// Standard deviation with divisor n − 1. It is 0 for a single value.
 pub fn sd(x: &[f64]) -> f64 {
     let m = mean(x);
     let squares: f64 = x.iter().map(|x| (x - m).powi(2)).sum();
     (squares / (x.len().max(2) - 1) as f64).sqrt()
 }
 
-/// The standard deviation of a column, or what stands for it where it is constant: 1.
+/// The standard deviation of a column, or 1 if the column is constant.
 pub fn spread(x: &[f64]) -> f64 {
     match sd(x) {
         0.0 => 1.0,

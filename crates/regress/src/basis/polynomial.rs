@@ -1,18 +1,18 @@
-//! Orthogonal polynomials over the values of a column, as R's `poly` has them (Kennedy and Gentle, Statistical computing,
-//! 1980, pages 343 to 344): three-term recursion.
+//! Orthogonal polynomials over the values of a column, equal to those of R's `poly` (Kennedy and Gentle, Statistical
+//! computing, 1980, pages 343 to 344): three-term recursion.
 
 use serde::{Deserialize, Serialize};
 
-/// Polynomials of degrees 1 to k that are orthonormal over the values they were made of.
+/// Polynomials of degrees 1 to k that are orthonormal over the fitted values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Polynomial {
     alpha: Vec<f64>,
-    /// Squared norms, that of degree 0 first.
+    /// Squared norms, in order of degree from 0.
     norm: Vec<f64>,
 }
 
 impl Polynomial {
-    /// Of these values.
+    /// Polynomials that are orthonormal over `x`.
     pub fn of(x: &[f64], degree: usize) -> Self {
         let mut made = Self {
             alpha: Vec::new(),
@@ -33,7 +33,7 @@ impl Polynomial {
         made
     }
 
-    /// Their values.
+    /// The values of the polynomials at `x`.
     pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let mut found = Vec::new();
         let mut last = vec![0.0; x.len()];

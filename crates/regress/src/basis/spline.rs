@@ -1,4 +1,4 @@
-//! Splines: B-splines and natural splines as R's `bs` and `ns` have them, and cubic regression splines for smooths.
+//! Splines: B-splines and natural splines, equal to R's `bs` and `ns`, and cubic regression splines for smooths.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,17 @@ use super::linear::{Rows, inverse, multiply};
 /// B-splines of a degree, or natural cubic splines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spline {
-    /// All knots, those of the boundary repeated.
+    /// All knots. The boundary knots are repeated.
     knots: Vec<f64>,
     degree: usize,
-    /// Whether the second derivative vanishes at the boundary, and the spline is linear beyond.
+    /// Whether the second derivative vanishes at the boundary and the spline is linear beyond it.
     natural: bool,
-    /// Whether the first function is kept.
+    /// Whether the basis includes the first function.
     intercept: bool,
 }
 
 impl Spline {
-    /// With these knots inside of the boundary.
+    /// A basis with these interior knots.
     pub fn new(
         inner: &[f64],
         boundary: [f64; 2],
@@ -41,7 +41,7 @@ impl Spline {
         [self.knots[0], self.knots[self.knots.len() - 1]]
     }
 
-    /// The functions or their derivatives at a point; beyond the boundary those of the polynomial next to it.
+    /// The basis functions or their derivatives at a point. Beyond the boundary they continue the adjacent polynomial.
     fn functions(&self, x: f64, derivative: usize) -> Vec<f64> {
         let (t, order) = (&self.knots, self.degree + 1);
         let count = t.len() - order;
@@ -66,7 +66,7 @@ impl Spline {
         b
     }
 
-    /// Their values: one column a function.
+    /// The values of the basis functions, one column per function.
     pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let rows: Rows = match self.natural {
             true => self.natural_rows(x),
@@ -82,8 +82,8 @@ impl Spline {
             .collect()
     }
 
-    /// Natural splines: what is left of the B-splines once the second derivatives at the boundary are zero. By Householder's
-    /// reflections with the signs of LINPACK, as R has them, so that coefficients mean the same.
+    /// Natural splines: the combinations of B-splines whose second derivatives at the boundary are zero. Householder
+    /// reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
     fn natural_rows(&self, x: &[f64]) -> Rows {
         let skipped = usize::from(!self.intercept);
         let boundary = self.boundary();
@@ -123,8 +123,9 @@ impl Spline {
     }
 }
 
-/// Hazards at times and their integrals by five cubic functions of unit integral, M-splines and I-splines with one knot at the median
-/// (Ramsay, Statistical Science 3, 1988): one column a function. The boundary is a fiftieth of the range beyond the times, as in brms.
+/// Hazards at times and their integrals in a basis of five cubic functions with unit integral: M-splines and I-splines
+/// with one knot at the median (Ramsay, Statistical Science 3, 1988), one column per function. The boundary is a
+/// fiftieth of the range beyond the times, as in brms.
 pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
     const DEGREE: usize = 3;
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -157,18 +158,18 @@ fn reflect(row: &mut [f64], u: &[f64], at: usize) {
     row.iter_mut().zip(u).for_each(|(x, u)| *x += t * u);
 }
 
-/// A cubic spline by its values at knots, natural or closed to a ring (Wood, Generalized additive models, 2017, sections
-/// 5.3.1 and 5.3.2).
+/// A cubic spline parameterised by its values at knots, natural or periodic (Wood, Generalized additive models, 2017,
+/// sections 5.3.1 and 5.3.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cubic {
     knots: Vec<f64>,
     cyclic: bool,
-    /// Second derivatives at the knots as a map of the values there.
+    /// The linear map from the values at the knots to the second derivatives there.
     curvature: Rows,
 }
 
 impl Cubic {
-    /// With these knots, at least three.
+    /// A spline with these knots, of which there must be at least three.
     pub fn new(knots: Vec<f64>, cyclic: bool) -> Self {
         let mut made = Self {
             knots,
@@ -187,7 +188,7 @@ impl Cubic {
         made
     }
 
-    /// Number of values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.knots.len() - usize::from(self.cyclic)
     }
@@ -205,7 +206,7 @@ impl Cubic {
         };
         let (mut b, mut d) = (vec![vec![0.0; rows]; rows], vec![vec![0.0; width]; rows]);
         for i in 0..rows {
-            // The knot in the middle, the gaps beside it, and where its neighbours stand.
+            // The middle knot, the gaps on both sides, and the indices of its neighbours.
             let (left, right, before, here, after) = match self.cyclic {
                 true => {
                     let last = (i + rows - 1) % rows;
@@ -240,7 +241,8 @@ impl Cubic {
         multiply(&turned, &multiply(&inverse(&b), &d))
     }
 
-    /// The weights of the values at a point: natural splines are linear beyond the knots, rings go round.
+    /// The weights of the values at a point. Natural splines are linear beyond the knots, and periodic splines wrap
+    /// around.
     pub fn weights(&self, x: f64) -> Vec<f64> {
         let (first, last) = (self.knots[0], self.knots[self.knots.len() - 1]);
         let x = match self.cyclic {

@@ -1,6 +1,6 @@
-//! Densities that Stan's library lacks, and their random numbers, as functions of a program.
+//! Stan functions for densities that Stan's library lacks, and for their random numbers.
 
-/// The skew normal by its mean and standard deviation.
+/// The skew normal, parameterised by its mean and standard deviation.
 pub const SKEW_NORMAL: &str = "
   // Skew normal by mean, standard deviation and slant.
   real skew_normal_mean_lpdf(real y, real mu, real sigma, real alpha) {
@@ -14,7 +14,7 @@ pub const SKEW_NORMAL: &str = "
     return skew_normal_rng(mu - omega * delta * sqrt(2 / pi()), omega, alpha);
   }";
 
-/// The limit of maxima of many values.
+/// The generalised extreme value distribution, the limit of maxima of many values.
 pub const GEN_EXTREME_VALUE: &str = "
   // Generalised extreme value by location, scale and shape.
   real gen_extreme_value_lpdf(real y, real mu, real sigma, real xi) {
@@ -29,7 +29,8 @@ pub const GEN_EXTREME_VALUE: &str = "
     return mu + sigma * expm1(-xi * log(-log(uniform_rng(0, 1)))) / xi;
   }";
 
-/// The inverse Gaussian by mean and shape; random numbers by Michael, Schucany and Haas, The American Statistician 30 (1976).
+/// The inverse Gaussian, parameterised by mean and shape. Random numbers follow Michael, Schucany and Haas, The
+/// American Statistician 30 (1976).
 pub const INVERSE_GAUSSIAN: &str = "
   // Inverse Gaussian by mean and shape.
   real inverse_gaussian_lpdf(real y, real mu, real shape) {
@@ -42,7 +43,7 @@ pub const INVERSE_GAUSSIAN: &str = "
     return uniform_rng(0, 1) <= mu / (mu + x) ? x : square(mu) / x;
   }";
 
-/// Log-normal after a shift.
+/// A shifted log-normal.
 pub const SHIFTED_LOGNORMAL: &str = "
   // Log-normal that begins at ndt.
   real shifted_lognormal_lpdf(real y, real mu, real sigma, real ndt) {
@@ -52,7 +53,7 @@ pub const SHIFTED_LOGNORMAL: &str = "
     return ndt + lognormal_rng(mu, sigma);
   }";
 
-/// Counts with zeros of their own, and shares.
+/// Counts with excess zeros.
 pub const ZERO_INFLATED_POISSON: &str = "
   // Zero with probability zi, else Poisson.
   real zero_inflated_poisson_lpmf(int y, real mu, real zi) {
@@ -65,7 +66,7 @@ pub const ZERO_INFLATED_POISSON: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : poisson_rng(mu);
   }";
 
-/// The same of negative binomial counts.
+/// Negative binomial counts with excess zeros.
 pub const ZERO_INFLATED_NEGBINOMIAL: &str = "
   // Zero with probability zi, else negative binomial.
   real zero_inflated_negbinomial_lpmf(int y, real mu, real shape, real zi) {
@@ -78,7 +79,7 @@ pub const ZERO_INFLATED_NEGBINOMIAL: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : neg_binomial_2_rng(mu, shape);
   }";
 
-/// The same of binomial counts.
+/// Binomial counts with excess zeros.
 pub const ZERO_INFLATED_BINOMIAL: &str = "
   // Zero with probability zi, else binomial.
   real zero_inflated_binomial_lpmf(int y, int trials, real mu, real zi) {
@@ -91,7 +92,7 @@ pub const ZERO_INFLATED_BINOMIAL: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : binomial_rng(trials, mu);
   }";
 
-/// Shares with zeros of their own.
+/// Shares with excess zeros.
 pub const ZERO_INFLATED_BETA: &str = "
   // Zero with probability zi, else beta by mean and precision.
   real zero_inflated_beta_lpdf(real y, real mu, real phi, real zi) {
@@ -104,7 +105,7 @@ pub const ZERO_INFLATED_BETA: &str = "
     return bernoulli_rng(zi) == 1 ? 0 : beta_proportion_rng(mu, phi);
   }";
 
-/// Shares with zeros and ones of their own.
+/// Shares with excess zeros and ones.
 pub const ZERO_ONE_INFLATED_BETA: &str = "
   // At an end with probability zoi, of these at 1 with probability coi, else beta by mean and precision.
   real zero_one_inflated_beta_lpdf(real y, real mu, real phi, real zoi, real coi) {
@@ -120,7 +121,7 @@ pub const ZERO_ONE_INFLATED_BETA: &str = "
     return bernoulli_rng(zoi) == 1 ? bernoulli_rng(coi) : beta_proportion_rng(mu, phi);
   }";
 
-/// Zeros apart from positive counts.
+/// Zeros, and Poisson counts above zero.
 pub const HURDLE_POISSON: &str = "
   // Zero with probability hu, else Poisson above zero.
   real hurdle_poisson_lpmf(int y, real mu, real hu) {
@@ -138,7 +139,7 @@ pub const HURDLE_POISSON: &str = "
     return 1 + (mu > first ? poisson_rng(mu - first) : 0);
   }";
 
-/// The same of negative binomial counts.
+/// Zeros, and negative binomial counts above zero.
 pub const HURDLE_NEGBINOMIAL: &str = "
   // Zero with probability hu, else negative binomial above zero.
   real hurdle_negbinomial_lpmf(int y, real mu, real shape, real hu) {
@@ -160,7 +161,7 @@ pub const HURDLE_NEGBINOMIAL: &str = "
     return max(y, 1);
   }";
 
-/// Zeros apart from gamma.
+/// Zeros, and gamma values.
 pub const HURDLE_GAMMA: &str = "
   // Zero with probability hu, else gamma.
   real hurdle_gamma_lpdf(real y, real mu, real shape, real hu) {
@@ -173,7 +174,7 @@ pub const HURDLE_GAMMA: &str = "
     return bernoulli_rng(hu) == 1 ? 0 : gamma_rng(shape, shape / mu);
   }";
 
-/// Zeros apart from log-normal.
+/// Zeros, and log-normal values.
 pub const HURDLE_LOGNORMAL: &str = "
   // Zero with probability hu, else log-normal.
   real hurdle_lognormal_lpdf(real y, real mu, real sigma, real hu) {
@@ -208,7 +209,7 @@ pub const SRATIO: &str = "
     return categorical_logit_rng(sratio_log(mu, thresholds));
   }";
 
-/// Continuation ratios: stopping ratios from the other side.
+/// Continuation ratios: stopping ratios in reverse order.
 pub const CRATIO: &str = "
   // Log probabilities of the categories: each threshold is a decision to go on.
   vector cratio_log(real mu, vector thresholds) {
@@ -249,7 +250,7 @@ pub const ACAT: &str = "
     return categorical_logit_rng(acat_logits(mu, thresholds));
   }";
 
-/// Hazards in proportion to a baseline.
+/// Hazards that are proportional to a baseline.
 pub const COX: &str = "
   // Proportional hazards: relative hazard, baseline hazard and its integral.
   real cox_lpdf(real y, real mu, real bhaz, real cbhaz) {
@@ -262,10 +263,11 @@ pub const COX: &str = "
     return log1m_exp(-cbhaz * mu);
   }";
 
-/// Times at which a diffusion reaches one of two boundaries. Random numbers: exits from intervals about the present place until a boundary
-/// is met, as Tuerlinckx, Maris, Ratcliff and De Boeck propose (Behavior Research Methods 33, 2001). The time of each exit is drawn by
-/// rejection: an exponential time of the slowest rate is kept with the probability that the other terms of the series leave
-/// (Feller, An introduction to probability theory II, chapter X.5); below 0.02 that is less than 1e-8.
+/// Times at which a diffusion reaches one of two boundaries. Random numbers are sums of exits from intervals around the
+/// current position until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De Boeck, Behavior Research
+/// Methods 33, 2001). Rejection draws the time of each exit: an exponential time with the slowest rate is accepted with
+/// the probability that the other terms of the series determine (Feller, An introduction to probability theory II,
+/// chapter X.5); below 0.02 that is less than 1e-8.
 pub const WIENER: &str = "
   // A diffusion with drift mu and boundaries bs apart, from the share bias, after the time ndt; dec: 1 for the upper boundary.
   real wiener_diffusion_lpdf(real y, int dec, real mu, real bs, real ndt, real bias) {

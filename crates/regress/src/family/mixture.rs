@@ -1,4 +1,4 @@
-//! Mixtures: each response is of one of two families of the table.
+//! Mixtures: each response comes from one of two families of the table.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const SHARE: Parameter = Parameter {
     fixed: None,
 };
 
-/// All mixtures: families live as long as the program, so those that are made of others are made once.
+/// All mixtures. Families are static, so this list is built once.
 static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let pairs = FAMILIES
         .iter()
@@ -25,7 +25,7 @@ static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether two families have the same responses, predictors of the same scale, and random numbers.
+/// Whether two families have the same responses, the same scale of predictors, and random numbers.
 fn fit(first: &Family, second: &Family) -> bool {
     let numbers = |family: &Family| {
         family.has_one_mean()
@@ -45,25 +45,25 @@ fn fit(first: &Family, second: &Family) -> bool {
 /// The mixture of `first, second`.
 ///
 /// # Errors
-/// There are not two, or they do not go together.
+/// There are not two families, or they cannot be mixed.
 pub fn of(parts: &str) -> Result<&'static Family> {
     let names: Vec<&str> = parts.split(',').map(str::trim).collect();
     let [first, second] = names.as_slice() else {
-        return Err(Error::new(format!(
-            "a mixture is of two families, not of {}",
-            names.len()
-        ))
-        .help("write --family 'mixture(gaussian, gaussian)'"));
+        return Err(
+            Error::new(format!("a mixture needs two families, not {}", names.len()))
+                .help("write --family 'mixture(gaussian, gaussian)'"),
+        );
     };
     let (first, second) = (Family::named(first)?, Family::named(second)?);
     let name = named(first, second);
     let found = MIXTURES.iter().find(|family| family.name == name);
     found.ok_or_else(|| {
         Error::new(format!(
-            "the families {} and {} do not mix",
+            "a mixture of the families {} and {} is not possible",
             first.name, second.name
         ))
-        .help("a mixture is of two families of numbers with the same range and link, such as gaussian and student, or poisson and negbinomial")
+        .help("a mixture needs two families of numbers with the same range and link, such as gaussian and \
+               student, or poisson and negbinomial")
     })
 }
 

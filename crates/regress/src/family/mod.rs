@@ -1,8 +1,8 @@
 //! Families of responses: one table of names, links, parameters, priors and densities.
 //!
-//! A density is a call of Stan: `{mu}` and the like stand for parameters, `{trials}` for the number of trials, `{/}` and `{*}` for
-//! division and product element by element, `{logits}` for the logits of categories. Parameters have the meaning of the package brms (Bürkner, Journal of Statistical
-//! Software 80, 2017).
+//! A density is a call of Stan. `{mu}` and the like are placeholders for parameters, `{trials}` for the number of
+//! trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits of categories.
+//! Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software 80, 2017).
 
 mod functions;
 mod mixture;
@@ -46,13 +46,13 @@ pub const LINKS: [(&str, Link); 8] = [
 ];
 
 impl Link {
-    /// Its name.
+    /// The name of the link.
     pub fn name(self) -> &'static str {
         let row = LINKS.iter().find(|(_, link)| *link == self);
         row.map_or("identity", |(name, _)| name)
     }
 
-    /// What a predictor means, as Stan has it.
+    /// The parameter as a function of the predictor, in Stan's syntax.
     pub fn inverse(self, eta: &str) -> String {
         match self {
             Self::Identity => eta.to_owned(),
@@ -66,13 +66,14 @@ impl Link {
         }
     }
 
-    /// The predictor of a mean.
+    /// The predictor for a mean.
     pub fn of(self, mean: f64) -> f64 {
         match self {
             Self::Identity => mean,
             Self::Log => mean.ln(),
             Self::Logit => (mean / (1.0 - mean)).ln(),
-            // A start and the place of a prior need no more digits: the logistic curve of the same slope at 1/2.
+            // Initial values and prior locations need no more digits, so the logistic curve with the same slope at 1/2
+            // suffices.
             Self::Probit => (mean / (1.0 - mean)).ln() / 1.702,
             Self::Cloglog => (-(1.0 - mean).ln()).ln(),
             Self::Inverse => 1.0 / mean,
@@ -82,85 +83,86 @@ impl Link {
     }
 }
 
-/// What a response may be.
+/// The possible values of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// Any number.
     Real,
     /// Numbers above 0.
     Positive,
-    /// Numbers from 0.
+    /// Numbers of at least 0.
     NotNegative,
     /// Numbers between 0 and 1.
     Share,
-    /// Numbers from 0 to below 1, or to 1.
+    /// Numbers from 0 to 1, with or without 1.
     ShareWithEnds {
-        /// Whether 1 is among them.
+        /// Whether 1 is possible.
         one: bool,
     },
     /// Angles from −π to π.
     Angle,
-    /// Whole numbers from 0.
+    /// Integers of at least 0.
     Count,
     /// Two values.
     Binary,
-    /// Successes among trials.
+    /// The number of successes among trials.
     Trials,
-    /// Categories in their order.
+    /// Ordered categories.
     Ordinal,
-    /// Categories.
+    /// Unordered categories.
     Nominal,
-    /// Counts of categories, several in a row.
+    /// Counts per category, several in a row.
     Counts,
     /// Shares of categories, which sum to 1 in each row.
     Shares,
-    /// Several numbers, each with a predictor of its own.
+    /// Several numbers, each with its own predictor.
     Several,
 }
 
-/// A parameter besides the mean.
+/// A parameter other than the mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: &'static str,
-    /// The link of its predictor, where it has a formula.
+    /// The link of its predictor if it has a formula.
     pub link: Link,
-    /// Its bounds as Stan declares them, where it has no formula.
+    /// Its bounds in Stan's syntax if it has no formula.
     pub bounds: &'static str,
-    /// Its prior, where it has no formula; empty for a scale of the response, which is exponential with the scale's mean.
+    /// Its prior if it has no formula. Empty means a scale of the response, whose prior is exponential with the scale's
+    /// mean.
     pub prior: &'static str,
-    /// A value that it has where neither a formula nor a number is given, instead of being estimated.
+    /// Its value if the request has neither a formula nor a number for it. Otherwise it is estimated.
     pub fixed: Option<f64>,
 }
 
 /// A family.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// Its name.
+    /// The name of the family.
     pub name: &'static str,
-    /// What the response may be.
+    /// The possible values of the response.
     pub response: Response,
-    /// Links of the mean, the usual one first.
+    /// Links of the mean, starting with the default.
     pub links: &'static [Link],
-    /// Parameters besides the mean.
+    /// Parameters other than the mean.
     pub parameters: &'static [Parameter],
     /// The density's name and arguments.
     pub density: (&'static str, &'static str),
-    /// A density that takes the predictor `{eta}` itself, for one link.
+    /// A density that takes the predictor `{eta}` directly, for one link.
     pub fused: Option<(Link, &'static str, &'static str)>,
-    /// The mean of a response.
+    /// The mean of a response in Stan's syntax.
     pub mean: &'static str,
-    /// Functions that the density calls, as Stan.
+    /// Stan functions that the density calls.
     pub functions: &'static str,
     /// The two families of a mixture.
     pub parts: &'static [Family],
 }
 
 impl Family {
-    /// A family by its name, with the link that may follow in parentheses: `binomial(probit)`.
+    /// A family by its name, with an optional link in parentheses: `binomial(probit)`.
     ///
     /// # Errors
-    /// There is none, or it has no such link.
+    /// The family does not exist, or it lacks the link.
     pub fn parse(text: &str) -> Result<(&'static Self, Link)> {
         let (name, link) = match text.split_once('(') {
             Some((name, rest)) => {
@@ -197,7 +199,7 @@ impl Family {
         }
     }
 
-    /// The row of the table with a name, or with the name that another package has for it.
+    /// The row of the table with this name, or with this name in another package.
     fn named(name: &str) -> Result<&'static Self> {
         let plain = match name {
             "normal" => "gaussian",
@@ -223,7 +225,8 @@ impl Family {
         }))
     }
 
-    /// The parameters that the formula of the mean is of; `names` are those of categories or of several responses.
+    /// The parameters that the formula of the mean predicts. `names` are the names of categories or of several
+    /// responses.
     pub fn means(&self, names: &[String]) -> Vec<String> {
         let of = |name: &String| format!("mu_{name}");
         match self.response {
@@ -234,7 +237,7 @@ impl Family {
         }
     }
 
-    /// Whether a parameter is the mean of a response, or of one of several.
+    /// Whether a parameter is the mean of a response, or of one of several responses.
     pub fn is_mean(&self, parameter: &str) -> bool {
         parameter == "mu" || parameter.starts_with("mu_") && !self.has_logits()
     }
@@ -244,23 +247,24 @@ impl Family {
         !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
     }
 
-    /// Whether the predictors of a mixture are of one kind, so that only the order of their intercepts tells them apart.
+    /// Whether both families of a mixture have the same kind of predictor, so that only the order of their intercepts
+    /// distinguishes them.
     pub fn is_of_twins(&self) -> bool {
         matches!(self.parts, [first, second] if first.name == second.name)
     }
 
-    /// Whether responses can be drawn.
+    /// Whether the program can draw responses.
     pub fn has_replicates(&self) -> bool {
         self.is_plain() || self.functions.contains("_rng(")
     }
 
-    /// Whether censored and truncated responses have a density.
+    /// Whether the family supports censored and truncated responses.
     pub fn has_distribution_function(&self) -> bool {
         let numbers = !self.has_categories() && self.response != Response::Several;
         numbers && (self.is_plain() || self.functions.contains("_lccdf("))
     }
 
-    /// Whether values are whole numbers.
+    /// Whether values are integers.
     pub fn is_discrete(&self) -> bool {
         use Response::{Binary, Count, Counts, Nominal, Ordinal, Trials};
         matches!(
@@ -269,7 +273,7 @@ impl Family {
         )
     }
 
-    /// Whether the density is one of Stan's library, which has distribution functions as well.
+    /// Whether the density is in Stan's library, which also has its distribution functions.
     pub fn is_plain(&self) -> bool {
         self.functions.is_empty()
     }
@@ -279,19 +283,19 @@ impl Family {
         self.response == Response::Ordinal || self.has_logits()
     }
 
-    /// Whether each category but the first has a predictor of its own.
+    /// Whether each category except the first has its own predictor.
     pub fn has_logits(&self) -> bool {
         use Response::{Counts, Nominal, Shares};
         matches!(self.response, Nominal | Counts | Shares)
     }
 
-    /// Whether a response has a column for each category, or is one of several.
+    /// Whether a response has one column per category, or several responses have one column each.
     pub fn has_columns(&self) -> bool {
         use Response::{Counts, Several, Shares};
         matches!(self.response, Counts | Shares | Several)
     }
 
-    /// Whether the predictor is a mean of logarithms.
+    /// Whether the predictor is the mean of logarithms.
     pub fn is_of_logs(&self) -> bool {
         let first = self.parts.first().unwrap_or(self);
         first.name.ends_with("lognormal")

@@ -3,8 +3,9 @@
 use super::functions as stan;
 use super::{Family, Link, Parameter, Response};
 
-/// Priors of parameters that have no formula are those of brms 2.22 (its function `def_dpar_prior`), but for scales of the response,
-/// which are exponential as in rstanarm (its vignette on priors), and shapes near which a gamma(0.01, 0.01) would heap up.
+/// Without a formula, priors of parameters are those of brms 2.22 (its function `def_dpar_prior`), with two exceptions.
+/// Scales of the response have exponential priors, as in rstanarm (its vignette on priors). Shapes have no gamma(0.01,
+/// 0.01) prior if it would concentrate near zero.
 const SIGMA: Parameter = Parameter {
     name: "sigma",
     link: Link::Log,
@@ -13,14 +14,14 @@ const SIGMA: Parameter = Parameter {
     fixed: None,
 };
 
-/// The shape of waiting times and of counts with more spread than a Poisson's.
+/// The shape of waiting times and of counts that are more dispersed than Poisson counts.
 const SHAPE: Parameter = Parameter {
     name: "shape",
     prior: "gamma(0.01, 0.01)",
     ..SIGMA
 };
 
-/// The dispersion of counts, whose inverse is a variance (brms since 2.19).
+/// The dispersion of counts. Its inverse is a variance (brms since 2.19).
 const DISPERSION: Parameter = Parameter {
     prior: "inv_gamma(0.4, 0.3)",
     ..SHAPE
@@ -38,7 +39,7 @@ const NU: Parameter = Parameter {
     ..SIGMA
 };
 
-/// The time before anything can happen.
+/// The time before which no event is possible.
 const NDT: Parameter = Parameter {
     name: "ndt",
     bounds: "<lower=0, upper=min_y>",
@@ -65,7 +66,7 @@ const COUNTS: &[Link] = &[Link::Log, Link::Identity, Link::Sqrt];
 const SHARES: &[Link] = &[Link::Logit, Link::Probit, Link::Cloglog, Link::Identity];
 const LOGIT: &[Link] = &[Link::Logit];
 
-/// What most families are like; each row says what it has of its own.
+/// The default values of a family, which each row overrides.
 const USUAL: Family = Family {
     name: "",
     response: Response::Real,
@@ -132,7 +133,7 @@ pub const FAMILIES: &[Family] = &[
                 fixed: Some(0.5),
             },
         ],
-        // Stan's scale is twice that of quantile regression.
+        // Stan's scale is twice the scale of quantile regression.
         density: ("skew_double_exponential", "{mu}, 2 * {sigma}, {quantile}"),
         mean: "{mu} + {sigma} {*} (1 - 2 * {quantile}) {/} ({quantile} {*} (1 - {quantile}))",
         ..USUAL
@@ -141,8 +142,9 @@ pub const FAMILIES: &[Family] = &[
         name: "gen_extreme_value",
         parameters: &[
             SIGMA,
-            // The mean is infinite from 1 on, and likelihoods have no regular maximum below −1/2 (Smith, Biometrika 72, 1985). Shapes
-            // of floods, rains and winds are mostly within 0.3 of 0 (Martins and Stedinger, Water Resources Research 36, 2000).
+            // The mean is infinite from 1 on, and likelihoods have no regular maximum below −1/2 (Smith, Biometrika 72,
+            // 1985). Shapes of floods, rains and winds are mostly within 0.3 of 0 (Martins and Stedinger, Water
+            // Resources Research 36, 2000).
             Parameter {
                 name: "xi",
                 link: Link::Identity,

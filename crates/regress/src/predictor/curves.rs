@@ -6,10 +6,10 @@ use crate::evaluate::{State, Value, argument};
 use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Knots of a smooth of one column, as in mgcv; of each of two 5, as there.
+/// Knots of a smooth of one column, and of each column of a smooth of two, as in mgcv.
 const KNOTS: (usize, usize) = (10, 5);
 
-/// Eigenfunctions of a Gaussian process.
+/// The number of eigenfunctions of a Gaussian process.
 const FUNCTIONS: usize = 20;
 
 impl Maker<'_, '_> {
@@ -18,12 +18,12 @@ impl Maker<'_, '_> {
             None => Ok(usual),
             Some(expr) => match expr.bare().kind {
                 Kind::Number(x) if x.fract() == 0.0 && (3.0..=200.0).contains(&x) => Ok(x as usize),
-                _ => Err(self.error(expr, "k is a whole number from 3 to 200")),
+                _ => Err(self.error(expr, "k must be an integer from 3 to 200")),
             },
         }
     }
 
-    /// A smooth of one column, learnt or known.
+    /// A smooth of one column, estimated or stored.
     fn one(&mut self, call: &Expr, key: &str, x: &[f64], k: usize, cyclic: bool) -> Result<Smooth> {
         if let Some(SmoothState::One(smooth)) = self.smooths.get(key) {
             return Ok(smooth.clone());
@@ -33,16 +33,16 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     call,
-                    "a smooth needs a column with at least three distinct values (a ring, four)",
+                    "a smooth needs a column with at least three distinct values (four if it is cyclic)",
                 )
-                .help("take the column as it is, or as factor(x)"));
+                .help("use the column itself, or factor(x)"));
         };
         self.smooths
             .insert(key.to_owned(), SmoothState::One(smooth.clone()));
         Ok(smooth)
     }
 
-    /// Refuses more functions than a column has values to tell apart, where their number is given.
+    /// Rejects a given number of functions above the number of distinct values of the column.
     fn enough_values(&self, call: &Expr, x: &[f64], k: usize) -> Result<()> {
         let Kind::Call(name, arguments) = &call.kind else {
             return Ok(());
@@ -58,12 +58,12 @@ impl Maker<'_, '_> {
             .error(
                 given,
                 format!(
-                    "{name}() with k = {k} needs as many distinct values, and its column has {count}"
+                    "{name}() with k = {k} needs at least k distinct values, but its column has {count}"
                 ),
             )
             .help(match count {
-                0..3 => "take the column as it is, or as factor(x)".to_owned(),
-                count => format!("write k = {count} or less, or leave k out"),
+                0..3 => "use the column itself, or factor(x)".to_owned(),
+                count => format!("write k = {count} or less, or remove k"),
             }))
     }
 
@@ -78,9 +78,9 @@ impl Maker<'_, '_> {
             Some((Kind::Text(kind), _)) if kind == "cr" || kind == "tp" => false,
             Some((Kind::Text(kind), _)) if kind == "cc" => true,
             Some((_, bs)) => {
-                return Err(self.error(bs, format!("there is no basis {bs}")).help(
-                    "\"cr\" is a cubic regression spline, and \"cc\" one that is closed to a ring",
-                ));
+                return Err(self
+                    .error(bs, format!("there is no basis {bs}"))
+                    .help("\"cr\" is a cubic regression spline, and \"cc\" a cyclic one"));
             }
         };
         let x = self.evaluator.numbers(&arguments[0].value)?;
@@ -89,7 +89,7 @@ impl Maker<'_, '_> {
         let key = format!("{}:{call}", made.parameter);
         let smooth = self.one(call, &key, &x, k, cyclic)?;
         let (line, columns) = (smooth.line(&x), smooth.penalised(&x));
-        // For each part what is added to the name, and what each row is multiplied by.
+        // The name suffix of each part, and the factor of each row.
         let mut parts: Vec<(String, Option<Vec<f64>>)> = vec![(String::new(), None)];
         if let Some(by) = argument(arguments, &["by"], usize::MAX) {
             parts = match self.evaluator.value(by)? {
@@ -147,7 +147,10 @@ impl Maker<'_, '_> {
             self.smooths.insert(key.clone(), SmoothState::Two(product));
         }
         let Some(SmoothState::Two(product)) = self.smooths.get(&key) else {
-            return Err(self.error(call, "this call is known as something else"));
+            return Err(self.error(
+                call,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         let Columns { free, blocks } = product.at(&x, &z);
         let label = format!("t2({}, {})", unnamed[0], unnamed[1]);
@@ -184,10 +187,16 @@ impl Maker<'_, '_> {
         };
         let SmoothState::Process([middle, half]) = *self.smooths.entry(key).or_insert_with(learn)
         else {
-            return Err(self.error(call, "this call is known as something else"));
+            return Err(self.error(
+                call,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         if half == 0.0 {
-            return Err(self.error(call, "a process needs a column with different values"));
+            return Err(self.error(
+                call,
+                "a Gaussian process needs a column with different values",
+            ));
         }
         let frequency = |j: usize| (j + 1) as f64 * std::f64::consts::PI / (2.0 * BOUNDARY);
         let function = |j: usize| {
@@ -215,8 +224,9 @@ impl Maker<'_, '_> {
                 (codes.collect(), factor.levels.len() - 1)
             }
             Value::Factor(_) => {
-                return Err(self.error(column, format!("the order of the levels of `{column}` is not known"))
-                    .help(format!("write mo(ordered({column})) where the order of the alphabet is meant, or number the levels in the table")));
+                return Err(self.error(column, format!("the levels of `{column}` have no known order"))
+                    .help(format!("write mo(ordered({column})) for alphabetical order, or number the levels in \
+                                   the table")));
             }
             _ => {
                 let x = self.evaluator.numbers(column)?;
@@ -224,9 +234,9 @@ impl Maker<'_, '_> {
                     return Err(self
                         .error(
                             column,
-                            "a monotonic effect is of whole numbers or of an ordered factor",
+                            "a monotonic effect needs integers or an ordered factor",
                         )
-                        .help("a curve over any numbers is s(x)"));
+                        .help("for a curve over any numbers use s(x)"));
                 }
                 let key = format!("{}:{call}", made.parameter);
                 let low = x.iter().copied().fold(f64::INFINITY, f64::min);
@@ -246,7 +256,10 @@ impl Maker<'_, '_> {
             .entry(key)
             .or_insert(SmoothState::Steps(highest))
         else {
-            return Err(self.error(call, "this call is known as something else"));
+            return Err(self.error(
+                call,
+                "the stored fit has another kind of result for this call",
+            ));
         };
         if count == 0 {
             return Err(self.error(call, "a monotonic effect needs at least two levels"));
@@ -254,7 +267,7 @@ impl Maker<'_, '_> {
         if highest > count {
             return Err(self.error(
                 call,
-                format!("the fit knows {count} steps of `{column}`, and a row has {highest}"),
+                format!("the fit has {count} steps of `{column}`, but a row has {highest}"),
             ));
         }
         made.monotonic.push(Monotonic {

@@ -1,4 +1,4 @@
-//! Markov fields over maps: which regions border on which, and the region of each row.
+//! Markov fields over maps: the neighbours of each region, and the region of each row.
 
 use jensen_data::Adjacency;
 use serde::{Deserialize, Serialize};
@@ -9,35 +9,35 @@ use crate::error::Result;
 use crate::evaluate::argument;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// What a field is like.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// Intrinsic (Besag, York and Mollié, Annals of the Institute of Statistical Mathematics 43, 1991).
     Intrinsic,
-    /// A mixture of an intrinsic field and of independent effects (Riebler, Sørbye, Simpson and Rue, Statistical Methods in Medical
-    /// Research 25, 2016).
+    /// A mixture of an intrinsic field and independent effects (Riebler, Sørbye, Simpson and Rue, Statistical Methods
+    /// in Medical Research 25, 2016).
     Mixed,
-    /// Proper, with a strength of dependence.
+    /// Proper, with a parameter for the strength of dependence.
     Proper,
 }
 
-/// The kinds as formulas name them.
+/// The types by their names in formulas.
 const KINDS: [(&str, FieldKind); 3] = [
     ("icar", FieldKind::Intrinsic),
     ("bym2", FieldKind::Mixed),
     ("escar", FieldKind::Proper),
 ];
 
-/// A map: regions stand part by part, those alone last.
+/// A map. Regions are ordered by connected component, and regions without neighbours come last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldState {
     /// The number of the first region in the table, 0 or 1.
     first: usize,
-    /// For each region its place.
+    /// The position of each region in that order.
     places: Vec<usize>,
-    /// Sizes of the parts that hold together, without regions that have no neighbour.
+    /// Sizes of the connected components, without regions that have no neighbour.
     pub parts: Vec<usize>,
-    /// Pairs of neighbours by their places.
+    /// Pairs of neighbours by their positions.
     pub edges: Vec<(usize, usize)>,
 }
 
@@ -46,9 +46,9 @@ pub struct FieldState {
 pub struct Field {
     /// The column of regions.
     pub name: String,
-    /// What it is like.
+    /// The type of the field.
     pub kind: FieldKind,
-    /// For each row the place of its region.
+    /// The position of each row's region.
     pub index: Vec<usize>,
     /// The map.
     pub map: FieldState,
@@ -103,7 +103,7 @@ impl FieldState {
         self.places.len()
     }
 
-    /// The numbers of the regions as the table has them, by their places.
+    /// The region numbers of the table, by position.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = vec![String::new(); self.places.len()];
         for (region, place) in self.places.iter().enumerate() {
@@ -112,7 +112,7 @@ impl FieldState {
         labels
     }
 
-    /// How many neighbours each place has.
+    /// The number of neighbours at each position.
     pub fn degrees(&self) -> Vec<f64> {
         let mut degrees = vec![0.0; self.places.len()];
         for (a, b) in &self.edges {
@@ -122,9 +122,9 @@ impl FieldState {
         degrees
     }
 
-    /// By place, the geometric mean of the variances of an intrinsic field over its part (Sørbye and Rue, Spatial Statistics 8,
-    /// 2014), by which the field is divided to have variances about 1; 1 for regions alone (Freni-Sterrantino, Ventrucci and Rue,
-    /// Spatial and Spatio-temporal Epidemiology 26, 2018).
+    /// By position, the geometric mean of the variances of an intrinsic field over its component (Sørbye and Rue,
+    /// Spatial Statistics 8, 2014). Division by its root gives the field variances of about 1. It is 1 for regions
+    /// without neighbours (Freni-Sterrantino, Ventrucci and Rue, Spatial and Spatio-temporal Epidemiology 26, 2018).
     pub fn variances(&self) -> Vec<f64> {
         let mut found = vec![1.0; self.places.len()];
         let mut start = 0;
@@ -138,7 +138,8 @@ impl FieldState {
                 precision[a][b] -= 1.0;
                 precision[b][a] -= 1.0;
             }
-            // With the constant field's projector added, the inverse is that of the field plus the projector again.
+            // With the projector onto constants added, the inverse is the field's generalised inverse plus the
+            // projector.
             let share = 1.0 / *size as f64;
             precision.iter_mut().flatten().for_each(|q| *q += share);
             let covariance = inverse(&precision);
@@ -150,8 +151,8 @@ impl FieldState {
         found
     }
 
-    /// Eigenvalues of the neighbours' matrix, each row and column divided by the root of its number of neighbours: the log
-    /// determinant of a proper field is the sum of log(1 − α λ) and of a constant.
+    /// Eigenvalues of the adjacency matrix with each row and column divided by the root of its number of neighbours.
+    /// The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
     pub fn eigenvalues(&self) -> Vec<f64> {
         let degrees = self.degrees();
         let n = self.places.len();
@@ -175,18 +176,15 @@ impl Maker<'_, '_> {
     ) -> Result<()> {
         let Kind::Text(file) = &arguments[0].value.kind else {
             return Err(self
-                .error(
-                    &arguments[0].value,
-                    "a map is a file, whose name stands in quotes",
-                )
+                .error(&arguments[0].value, "a map must be a file name in quotes")
                 .help(super::takes("car")));
         };
         if made.field.is_some() {
-            return Err(self.error(call, "a formula has one map"));
+            return Err(self.error(call, "a formula can have only one map"));
         }
         let Some(column) = argument(arguments, &["gr"], 1) else {
             return Err(self
-                .error(call, "no column says which region a row is of")
+                .error(call, "no column gives the region of each row")
                 .help(super::takes("car")));
         };
         let kind = match argument(arguments, &["type"], usize::MAX) {
@@ -200,7 +198,7 @@ impl Maker<'_, '_> {
                 let Some((_, kind)) = row else {
                     return Err(self
                         .error(expr, format!("there is no field of type {expr}"))
-                        .help("there are icar, bym2 and escar"));
+                        .help("choose icar, bym2 or escar"));
                 };
                 *kind
             }
@@ -208,7 +206,7 @@ impl Maker<'_, '_> {
         let regions = self.evaluator.numbers(column)?;
         if !self.fields.contains_key(file) {
             let Some(graph) = self.evaluator.frame.graphs.get(file) else {
-                return Err(self.error(&arguments[0].value, "the map was not read"));
+                return Err(self.error(&arguments[0].value, "Jensen has not read the map"));
             };
             let first = usize::from(!regions.contains(&0.0));
             self.fields
@@ -229,7 +227,7 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     column,
-                    format!("`{column}` is {other}, which is no region of the map"),
+                    format!("`{column}` is {other}, which is not a region of the map"),
                 )
                 .help(format!(
                     "its regions are numbered from {} to {last}",
@@ -239,7 +237,7 @@ impl Maker<'_, '_> {
         if kind == FieldKind::Proper && map.degrees().contains(&0.0) {
             return Err(self
                 .error(call, "a region of the map has no neighbour")
-                .help("take type = \"bym2\" or \"icar\", where it has an effect of its own"));
+                .help("use type = \"bym2\" or \"icar\", which give it an independent effect"));
         }
         made.field = Some(Field {
             name: column.to_string(),

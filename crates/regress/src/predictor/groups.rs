@@ -11,7 +11,7 @@ use crate::formula::{GROUPING, Group, MEMBERSHIP};
 use crate::frame::{Column, Factor};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The levels of several columns, and what each counts in every row.
+/// The levels of several columns, and the weight of each in every row.
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {
@@ -40,7 +40,8 @@ impl Maker<'_, '_> {
         )?])
     }
 
-    /// The groups of `gr(g, by = z)`: those of each level of z apart, with columns that are zero in the rows of other levels.
+    /// The groups of `gr(g, by = z)`: separate groups for each level of z, with columns that are zero in the rows of
+    /// other levels.
     fn by_levels(
         &mut self,
         group: &Group,
@@ -56,8 +57,8 @@ impl Maker<'_, '_> {
         let columns: Vec<&Argument> = arguments.iter().filter(|a| a.name.is_none()).collect();
         let [column] = columns.as_slice() else {
             return Err(self
-                .error(call, format!("{GROUPING}() takes one column of groups"))
-                .help("combinations of two are (1 | a:b)"));
+                .error(call, format!("{GROUPING}() needs one column of groups"))
+                .help("write combinations of two columns as (1 | a:b)"));
         };
         let found = self.levels(&column.value)?;
         let design = design(&group.terms, self.contrasts, &mut self.evaluator)?;
@@ -91,17 +92,18 @@ impl Maker<'_, '_> {
                             kinds.levels[*kind as usize]
                         ),
                     )
-                    .help("by = is of the groups; a column that differs within them stands left of the bar"));
+                    .help("by = must be a property of the groups; write a column that differs within groups to \
+                           the left of the bar"));
             }
         }
-        // New rows have the levels of the fit, in its order.
+        // New rows use the levels of the fit in the same order.
         let key = group.name();
         if self.evaluator.learning {
             self.groups.insert(key.clone(), kinds.levels.to_vec());
         }
         let levels = self.groups.get(&key).cloned().unwrap_or_default();
         let kinds = kinds.among(&levels).map_err(|word| {
-            self.error(by, format!("the fit knows no level `{word}` of `{by}`"))
+            self.error(by, format!("the fit has no level `{word}` of `{by}`"))
                 .help(format!("it knows {}", levels.join(", ")))
         })?;
         let mut made = Vec::new();
@@ -130,7 +132,7 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// The levels of a column; groups may have levels that a fit does not know, unlike factors.
+    /// The levels of a column. Unlike factors, groups may have levels that are not in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
             if let Some(Column::Factor(found)) = self.evaluator.frame.column(name) {
@@ -171,7 +173,7 @@ impl Maker<'_, '_> {
                     &strange.value,
                     format!("{MEMBERSHIP}() has no such argument"),
                 )
-                .help("it takes columns, and weights = cbind(v, w)"));
+                .help("it needs columns, and weights = cbind(v, w)"));
         }
         let columns: Vec<&Expr> = (arguments.iter().filter(|a| a.name.is_none()))
             .map(|a| &a.value)
@@ -180,9 +182,9 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     call,
-                    "a row that is in several groups names them in several columns",
+                    "if a row belongs to several groups, name them in several columns",
                 )
-                .help("write (1 | mm(a, b)), or (1 | a) where each row is in one group"));
+                .help("write (1 | mm(a, b)), or (1 | a) if each row belongs to one group"));
         }
         let found = columns.iter().map(|column| self.levels(column));
         let found = found.collect::<Result<Vec<_>>>()?;
@@ -199,7 +201,7 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     expr,
-                    format!("{count} columns of groups have {count} columns of weights"),
+                    format!("{count} columns of groups need {count} columns of weights"),
                 )
                 .help("write weights = cbind(v, w)"));
         }
@@ -209,12 +211,12 @@ impl Maker<'_, '_> {
             let sum: f64 = weights.iter().map(|w| w[row]).sum();
             if sum <= 0.0 || weights.iter().any(|w| w[row] < 0.0) {
                 let message = format!(
-                    "the weights of row {} of those used are not positive",
+                    "the weights of row {} of the rows used are not positive",
                     row + 1
                 );
                 return Err(self
                     .error(expr, message)
-                    .help("weights are shares of a row in its groups"));
+                    .help("weights are the shares of a row's groups"));
             }
             weights.iter_mut().for_each(|w| w[row] /= sum);
         }
@@ -242,9 +244,9 @@ impl Maker<'_, '_> {
             return Err(Error::at(
                 text,
                 group.span,
-                format!("the grouping `{name}` has one level"),
+                format!("the grouping `{name}` has only one level"),
             )
-            .help("effects that differ by group need several groups: leave the term out"));
+            .help("effects that differ by group need several groups: remove the term"));
         }
         if self.evaluator.learning {
             self.groups
@@ -270,7 +272,7 @@ impl Maker<'_, '_> {
                 .iter()
                 .map(|level| known[level.as_str()])
                 .collect();
-            // Rows without a level have no effect of it, wherever they point.
+            // A row without a level has weight zero, so its index does not matter.
             let of = |code: &Option<u32>| code.map_or(0, |code| places[code as usize]);
             factor.codes.iter().map(of).collect()
         };

@@ -1,4 +1,4 @@
-//! The linear predictor of one parameter over the rows of a frame: columns, groups, smooths and what else is added.
+//! The linear predictor of one parameter over the rows of a frame: columns, groups, smooths and other terms.
 
 mod curves;
 mod field;
@@ -19,77 +19,77 @@ pub use field::{Field, FieldKind, FieldState};
 pub use series::Series;
 pub use unknown::{Unknown, UnknownTerm};
 
-/// What is learnt from the data beside the states of calls.
+/// The state that a fit stores for new rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learnt {
-    /// Of calls, and of columns of words.
+    /// The states of calls and of columns of words.
     pub states: crate::evaluate::States,
     /// The levels of groupings, by their names.
     pub groups: std::collections::BTreeMap<String, Vec<String>>,
-    /// Smooths by parameter and call; those `by` a factor are one for all its levels.
+    /// Smooths by parameter and call. All levels of a `by` factor share one smooth.
     pub smooths: std::collections::BTreeMap<String, SmoothState>,
-    /// Maps by the names of their files.
+    /// Maps by file name.
     pub fields: std::collections::BTreeMap<String, FieldState>,
 }
 
-/// A smooth as it was learnt.
+/// The state of a smooth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SmoothState {
-    /// Of one column.
+    /// A smooth of one column.
     One(Smooth),
-    /// Of two.
+    /// A smooth of two columns.
     Two(Product),
-    /// A Gaussian process: the middle and half the range of the column.
+    /// A Gaussian process: the centre and half the range of the column.
     Process([f64; 2]),
-    /// Steps of a monotonic effect.
+    /// The number of steps of a monotonic effect.
     Steps(usize),
 }
 
 /// Group effects over the rows.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    /// The grouping, as the formula has it.
+    /// The grouping as written in the formula.
     pub name: String,
-    /// The levels that the fit knows.
+    /// The levels of the fit.
     pub levels: Vec<String>,
-    /// Levels of the rows that it does not know.
+    /// Levels of the rows that are not in the fit.
     pub new_levels: Vec<String>,
-    /// The level of each row, or its several levels.
+    /// The level of each row, or several levels for multiple membership.
     pub members: Vec<Member>,
-    /// What has an effect.
+    /// The columns whose effects differ by group.
     pub design: Design,
-    /// Standard deviations of the columns of what has an effect; 1 of an intercept.
+    /// Standard deviations of these columns, 1 for an intercept.
     pub spreads: Vec<f64>,
     /// Whether effects are correlated.
     pub correlated: bool,
-    /// The name that it shares with groups of other parameters whose effects are correlated with these.
+    /// The shared name of correlated effects of several parameters.
     pub shared: Option<String>,
 }
 
 /// One level of each row.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// For each row its level, from 0, new ones after those that are known.
+    /// The index of each row's level, from 0. New levels follow the levels of the fit.
     pub index: Vec<usize>,
-    /// What the effect of that level counts; one where there are none.
+    /// The weight of each row's effect, or `None` if all are one.
     pub weights: Option<Vec<f64>>,
 }
 
 /// Functions with a common scale: the penalised part of a smooth.
 #[derive(Clone, Debug)]
 pub struct Penalised {
-    /// The term, as it is shown.
+    /// The term as printed.
     pub name: String,
     /// The columns.
     pub columns: Vec<Vec<f64>>,
 }
 
-/// A Gaussian process over one column, by its first eigenfunctions on an interval (Riutort-Mayol, Bürkner, Andersen, Solin and
-/// Vehtari, Statistics and Computing 33, 2023).
+/// A Gaussian process over one column, approximated by its first eigenfunctions on an interval (Riutort-Mayol, Bürkner,
+/// Andersen, Solin and Vehtari, Statistics and Computing 33, 2023).
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// The term, as it is shown.
+    /// The term as printed.
     pub name: String,
     /// The eigenfunctions.
     pub columns: Vec<Vec<f64>>,
@@ -100,18 +100,18 @@ pub struct Process {
 /// A monotonic effect (Bürkner and Charpentier, British Journal of Mathematical and Statistical Psychology 73, 2020).
 #[derive(Clone, Debug)]
 pub struct Monotonic {
-    /// The term, as it is shown.
+    /// The term as printed.
     pub name: String,
-    /// For each row the number of steps taken, from 0.
+    /// The number of steps below each row's level.
     pub steps: Vec<usize>,
-    /// The number of steps that there are.
+    /// The total number of steps.
     pub count: usize,
 }
 
 /// A linear predictor.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// Its parameter.
+    /// The parameter that it predicts.
     pub parameter: String,
     /// Whether it has an intercept.
     pub intercept: bool,
@@ -119,7 +119,7 @@ pub struct Predictor {
     pub design: Design,
     /// Its group effects.
     pub groups: Vec<Groups>,
-    /// What is added as it is.
+    /// The sum of the offsets.
     pub offset: Option<Vec<f64>>,
     /// Penalised parts of smooths.
     pub smooths: Vec<Penalised>,
@@ -127,13 +127,13 @@ pub struct Predictor {
     pub processes: Vec<Process>,
     /// Monotonic effects.
     pub monotonic: Vec<Monotonic>,
-    /// Effects of columns whose values are not all known: `me()`, `mi()`.
+    /// Effects of columns with unknown values: `me()`, `mi()`.
     pub unknown: Vec<UnknownTerm>,
-    /// An autoregression of residuals; rows without a response have none.
+    /// An autoregression of residuals. Rows without a response have none.
     pub series: Option<Series>,
     /// A Markov field over a map.
     pub field: Option<Field>,
-    /// What it is instead of a sum: a function of columns and of parameters with predictors of their own.
+    /// A function of columns and of parameters with their own predictors, instead of a sum.
     pub computed: Option<Calculation>,
 }
 
@@ -142,22 +142,22 @@ pub struct Predictor {
 pub struct Calculation {
     /// The function.
     pub value: Expr,
-    /// The formula that it is of.
+    /// The text of its formula.
     pub text: String,
     /// Its columns.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// The parameter that imputes a column, whose formula is `column | mi() ~ …`.
+/// The prefix of the parameter for an imputed column, whose formula is `column | mi() ~ …`.
 pub const IMPUTED: &str = "mi_";
 
-/// The interval of the eigenfunctions, in halves of the column's range: wide enough for length scales up to the range
+/// The interval of the eigenfunctions in halves of the column's range. It suffices for length scales up to the range
 /// (Riutort-Mayol et al., equation 20).
 pub const BOUNDARY: f64 = 1.5;
 
-/// Makes predictors of terms.
+/// Builds predictors from terms.
 pub struct Maker<'a, 'b> {
-    /// Evaluates over the rows.
+    /// Evaluates expressions over the rows.
     pub evaluator: Evaluator<'b>,
     /// The levels of groupings.
     pub groups: &'a mut std::collections::BTreeMap<String, Vec<String>>,
@@ -165,9 +165,9 @@ pub struct Maker<'a, 'b> {
     pub smooths: &'a mut std::collections::BTreeMap<String, SmoothState>,
     /// Maps.
     pub fields: &'a mut std::collections::BTreeMap<String, FieldState>,
-    /// Columns whose values are not all known, of all predictors.
+    /// Columns with unknown values, of all predictors.
     pub unknowns: &'a mut Vec<Unknown>,
-    /// How factors become columns.
+    /// The coding of factors.
     pub contrasts: Contrasts,
 }
 
@@ -274,22 +274,23 @@ impl Maker<'_, '_> {
             _ => Err(self
                 .error(call, format!("{name}() takes {}", takes(name)))
                 .help(match name.as_str() {
-                    "s" => "a smooth of two is t2(x, z)",
-                    "t2" => "a smooth of one is s(x)",
+                    "s" => "write a smooth of two columns as t2(x, z)",
+                    "t2" => "write a smooth of one column as s(x)",
                     _ => "",
                 })),
         }
     }
 }
 
-/// What a term of its own takes.
+/// The arguments of a special term, for messages.
 fn takes(name: &str) -> &'static str {
     match name {
         "t2" => "two columns",
-        "me" => "a column and one of its standard errors, as in me(x, sd_x)",
+        "me" => "a column and its standard errors, as in me(x, sd_x)",
         "ar" => "at most a column of times, as in ar(time, gr = series, p = 1)",
         "car" => {
-            "the file of a map and a column of its regions, as in car(\"map.graph\", gr = region, type = \"bym2\")"
+            "the file of a map and a column of its regions, as in car(\"map.graph\", gr = region, \
+             type = \"bym2\")"
         }
         _ => "one column",
     }

@@ -5,10 +5,10 @@ use crate::error::Result;
 use crate::evaluate::argument;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Residuals that depend on those before them.
+/// Residuals that depend on earlier residuals.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// For each lag, from 1, and each row the row that many steps before, where there is one.
+    /// For each lag from 1 and each row, the index of the row that many steps earlier, if it exists.
     pub lags: Vec<Vec<Option<usize>>>,
 }
 
@@ -27,10 +27,10 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     call,
-                    "one autoregression stands in the formula of the response",
+                    "only the formula of the response can have an autoregression, and only one",
                 )
                 .help(
-                    "ar() goes with gaussian and student of one response, not with their mixtures",
+                    "ar() supports gaussian and student with one response, but not their mixtures",
                 ));
         }
         let rows = self.evaluator.frame.rows();
@@ -56,10 +56,10 @@ impl Maker<'_, '_> {
             .windows(2)
             .find(|pair| same(pair[0], pair[1]) && time[pair[0]] == time[pair[1]])
         {
-            let message = format!("two rows of a series are at time {}", time[pair[0]]);
+            let message = format!("two rows of a series have the time {}", time[pair[0]]);
             return Err(self
                 .error(call, message)
-                .help("name the column that tells series apart: ar(time, gr = g)"));
+                .help("name the column that distinguishes the series: ar(time, gr = g)"));
         }
         let mut lags = vec![vec![None; rows]; order];
         for (at, row) in places.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Maker<'_, '_> {
         if lags.iter().any(|lag| lag.iter().all(Option::is_none)) {
             return Err(self
                 .error(call, format!("no series has more than {order} rows"))
-                .help("take a lower p, or leave the term out"));
+                .help("use a lower p, or remove the term"));
         }
         made.series = Some(Series { lags });
         Ok(())

@@ -6,27 +6,27 @@ use crate::error::Result;
 use crate::frame::Column;
 use crate::syntax::{Expr, Kind};
 
-/// A column whose values are parameters, at least in part.
+/// A column with values that are parameters, in all or some rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The column.
     pub name: String,
-    /// The values as they were observed; the mean of the others where one is missing.
+    /// The observed values. Missing values are replaced by the mean of the others.
     pub values: Vec<f64>,
     /// The rows without a value.
     pub missing: Vec<usize>,
-    /// Standard errors of the values, where they are measurements.
+    /// Standard errors of the values if they are measurements.
     pub errors: Option<Vec<f64>>,
 }
 
 /// An effect of such a column.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
-    /// The term, as it is shown.
+    /// The term as printed.
     pub name: String,
     /// The column's name.
     pub column: String,
-    /// The standard deviation of the values that were observed.
+    /// The standard deviation of the observed values.
     pub spread: f64,
 }
 
@@ -46,13 +46,13 @@ impl Maker<'_, '_> {
         };
         if let Some(row) = noise.iter().position(|x| *x <= 0.0) {
             let message = format!(
-                "a standard error is above 0, and row {} of those used has {}",
+                "a standard error must be above 0, but row {} of the rows used has {}",
                 row + 1,
                 noise[row]
             );
             return Err(self
                 .error(errors, message)
-                .help("a column without errors is a term as it is"));
+                .help("write a column without errors as a plain term"));
         }
         self.unknown(
             call,
@@ -66,7 +66,7 @@ impl Maker<'_, '_> {
         )
     }
 
-    /// `mi(x)`: a column that is imputed where it is missing.
+    /// `mi(x)`: a column whose missing values are imputed.
     pub(super) fn imputed(
         &mut self,
         call: &Expr,
@@ -79,7 +79,7 @@ impl Maker<'_, '_> {
         };
         let Some(Column::Numbers(x)) = found else {
             return Err(self
-                .error(column, "mi() is of a column of numbers")
+                .error(column, "mi() needs a column of numbers")
                 .help("add a column to the table, and its formula: 'column | mi() ~ …'"));
         };
         let missing: Vec<usize> = (0..x.len()).filter(|row| x[*row].is_nan()).collect();
@@ -106,9 +106,9 @@ impl Maker<'_, '_> {
             return Err(self
                 .error(
                     call,
-                    format!("`{}` has no two values that differ", unknown.name),
+                    format!("all values of `{}` are the same", unknown.name),
                 )
-                .help("leave the term out"));
+                .help("remove the term"));
         }
         made.unknown.push(UnknownTerm {
             name: call.to_string(),

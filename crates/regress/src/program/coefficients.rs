@@ -1,10 +1,10 @@
-//! Coefficients of columns, with priors of their own or one that shrinks them together.
+//! Coefficients of columns, with independent priors or a joint shrinkage prior.
 
 use super::linear::times;
 use super::{Block, Writer};
 use crate::prior::Given;
 
-/// Coefficients, each with its prior; the usual ones stand together.
+/// Coefficients with their priors. Those with the default prior form one vector.
 pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str, of_mean: bool) {
     let b = format!("b{s}");
     let size = match unit {
@@ -59,12 +59,12 @@ pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &s
     }
 }
 
-/// Coefficients in units of `size` under a prior of all together: a horseshoe with a slab (Piironen and Vehtari, Electronic Journal of
-/// Statistics 11, 2017) or a prior of the explained variance and its shares (Zhang, Naughton, Bondell and Reich, Journal of the American
-/// Statistical Association 117, 2022).
+/// Coefficients in units of `size` under a joint prior: a regularised horseshoe (Piironen and Vehtari, Electronic
+/// Journal of Statistics 11, 2017), or a prior of R² and its shares (Zhang, Naughton, Bondell and Reich, Journal of the
+/// American Statistical Association 117, 2022).
 fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: bool) {
     let (b, z) = (format!("b{s}"), format!("zb{s}"));
-    // Both are relative to the residual standard deviation, where there is one.
+    // Both are relative to the residual standard deviation if the model has one.
     let residual = match of_mean.then(|| residual(writer)).flatten() {
         Some(sigma) => format!("{sigma} * "),
         None => String::new(),
@@ -124,7 +124,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
             );
             format!("{residual}sqrt(R2D2_phi{s} * R2D2_R2{s} / (1 - R2D2_R2{s}))")
         }
-        // `Given::parse` fills all arguments.
+        // `Given::parse` fills in all arguments.
         _ => String::from("1"),
     };
     writer.line(
@@ -133,7 +133,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     );
 }
 
-/// The residual standard deviation in units of the response's, where the family has one for all rows.
+/// The residual standard deviation in units of the response's, if all rows share one.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
     if !plain

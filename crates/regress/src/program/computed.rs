@@ -1,11 +1,11 @@
-//! Nonlinear formulas: a function of columns and of parameters that have formulas of their own.
+//! Nonlinear formulas: functions of columns and of parameters with their own formulas.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
 use crate::predictor::{Calculation, Predictor};
 use crate::syntax::{Expr, Kind, is_constant};
 
-/// Functions of one number that a formula may call, with their names in Stan.
+/// Functions of one number that a formula can call, with their names in Stan.
 const FUNCTIONS: [(&str, &str); 22] = [
     ("exp", "exp"),
     ("log", "log"),
@@ -31,10 +31,10 @@ const FUNCTIONS: [(&str, &str); 22] = [
     ("pnorm", "Phi"),
 ];
 
-/// Declares the columns of a formula, and refuses what it cannot compute.
+/// Declares the columns of a formula, and rejects unsupported functions and operators.
 ///
 /// # Errors
-/// The formula calls what is not known, or has an operator that is none of numbers.
+/// The formula calls an unknown function, or uses an operator that does not apply to numbers.
 pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()> {
     for (name, values) in &calculation.columns {
         let column = column(writer, name);
@@ -44,10 +44,10 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
     Ok(())
 }
 
-/// Refuses a parameter of a formula whose prior is not given: nothing says how large it may be.
+/// Rejects a parameter of a nonlinear formula without a prior, because the data do not determine its scale.
 ///
 /// # Errors
-/// It has none.
+/// A parameter has no prior.
 pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let name = &predictor.parameter;
     if writer.predicting || !writer.regression.is_of_formula(name) || name.starts_with("mi_") {
@@ -84,14 +84,14 @@ pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()
             format!("the parameter `{name}` has no prior for {}", names[0]),
         )
         .help(format!(
-            "the data do not say how large it may be: add one such as --prior '{} ~ normal(0, 1)'",
+            "the data do not determine its scale: add a prior such as --prior '{} ~ normal(0, 1)'",
             names[0]
         )));
     }
     Ok(())
 }
 
-/// The function as Stan has it.
+/// The function in Stan's syntax.
 pub fn calculated(writer: &mut Writer<'_>, calculation: &Calculation) -> Option<String> {
     let (text, is_vector) = stan(writer, calculation, &calculation.value).ok()?;
     Some(match is_vector {
@@ -104,14 +104,14 @@ fn column(writer: &mut Writer<'_>, name: &str) -> String {
     format!("x_{}", writer.identifier(name))
 }
 
-/// An expression with whether it has a value for each row.
+/// An expression in Stan's syntax, and whether its value differs by row.
 fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Result<(String, bool)> {
     let error = |message: String| Error::at(&calculation.text, expr.span, message);
     Ok(match &expr.kind {
         Kind::Number(x) => (format!("{x}"), false),
         Kind::Name(name) if name == "pi" => ("pi()".to_owned(), false),
         Kind::Name(name) if is_constant(name) => {
-            return Err(error(format!("{name} is no number")));
+            return Err(error(format!("{name} is not a number")));
         }
         Kind::Name(name) => match calculation.columns.iter().any(|(other, _)| other == name) {
             true => (column(writer, name), true),
@@ -142,14 +142,15 @@ fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Resu
             let (Some((_, function)), [argument]) = (known, arguments.as_slice()) else {
                 let names = FUNCTIONS.iter().map(|(known, _)| *known);
                 return Err(error(format!(
-                    "a nonlinear formula does not know {name}() of {}",
+                    "a nonlinear formula cannot use {name}() of {}",
                     match arguments.len() {
                         1 => "one argument".to_owned(),
                         n => format!("{n} arguments"),
                     }
                 ))
                 .help(format!(
-                    "it knows + - * / ^ and {}; terms such as (1 | g) and s(x) stand in the formulas of its parameters",
+                    "it can use + - * / ^ and {}; write terms such as (1 | g) and s(x) in the formulas of its \
+                     parameters",
                     names.collect::<Vec<_>>().join(", ")
                 )));
             };
@@ -157,8 +158,8 @@ fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Resu
             (format!("{function}({text})"), is_vector)
         }
         _ => {
-            return Err(error("this is no number".to_owned()).help(
-                "a formula with parameters is computed: + - * / ^ and functions such as exp()",
+            return Err(error("this is not a number".to_owned()).help(
+                "a formula with parameters can use only + - * / ^ and functions such as exp()",
             ));
         }
     })

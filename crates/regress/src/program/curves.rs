@@ -1,4 +1,4 @@
-//! Smooths, Gaussian processes and monotonic effects: what is declared for them, and their priors.
+//! Smooths, Gaussian processes and monotonic effects: declarations and priors.
 
 use super::linear::{prior, scales, suffix, times, unit};
 use super::{Block, Writer};
@@ -49,8 +49,9 @@ pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
     }
 }
 
-/// Length scales in halves of the column's range: a hundredth of the mass is below 0.12, from where on twenty functions are too few
-/// (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13), and a hundredth above 2.3, more than the whole range.
+/// Length scales in halves of the column's range. One percent of the mass is below 0.12, where twenty functions become
+/// too few (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13), and one percent is above 2.3, more than
+/// the whole range.
 const LENGTH: &str = "inv_gamma(3, 1)";
 
 /// Gaussian processes.

@@ -61,7 +61,7 @@ fn edges(writer: &mut Writer<'_>, field: &Field, s: &str) {
     writer.ints(&format!("edge2{s}"), &kind, second, "the other");
 }
 
-/// A field with sum 0 over every part of the map, of unit scale; regions alone are independent.
+/// A field of unit scale that sums to 0 over every component of the map. Regions without neighbours are independent.
 fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let mut names = Vec::new();
     for (at, size) in field.map.parts.iter().enumerate() {
@@ -93,7 +93,7 @@ fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     format!("zcar{s}")
 }
 
-/// Shares of an intrinsic field, divided to have unit variance, and of independent effects.
+/// A mixture of an intrinsic field, scaled to unit variance, and independent effects.
 fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let z = intrinsic(writer, field, s);
     let roots = field.map.variances().iter().map(|v| v.sqrt()).collect();

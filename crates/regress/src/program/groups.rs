@@ -1,16 +1,16 @@
-//! Group effects: what is declared for them, and their priors.
+//! Group effects: declarations and priors.
 
 use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// The effects of groups, which scatter about zero with their standard deviations; where those are in units of the data, so are the
-/// effects. How they are centred is left to the fit, which finds such statements.
+/// The effects of groups, which are normal around zero with their standard deviations. They have the units of these
+/// standard deviations. The fit recognises these statements and chooses their centring.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {
         Some(_) => (format!("sd{g}_std"), format!("r{g}_std")),
-        // Vectors are for the prior, and a matrix for the rows.
+        // The prior uses vectors, and the rows use a matrix.
         None if m > 1 && groups.correlated => (format!("sd{g}"), format!("r{g}_by")),
         None => (format!("sd{g}"), format!("r{g}")),
     };
@@ -156,7 +156,7 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     }
 }
 
-/// The prior of correlations, and they themselves.
+/// The correlations and their prior.
 pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     let cor = format!("cor{g}");
     let given = writer.priors.find(&[&cor, "cor"]);
@@ -174,13 +174,13 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     writer.shown.push(cor);
 }
 
-/// Effects of one parameter among those that are correlated with effects of other parameters.
+/// Effects of one parameter that are correlated with effects of other parameters.
 pub struct Part {
-    /// What stands after the names of its variables.
+    /// The suffix of its variables.
     g: String,
-    /// Its effects as they are shown beside those of other parameters.
+    /// The printed names of its effects among those of other parameters.
     labels: Vec<String>,
-    /// What its effects are in units of.
+    /// The unit of its effects.
     size: Option<String>,
     /// The number of groups.
     groups: String,
@@ -195,7 +195,7 @@ impl Part {
     }
 }
 
-/// The standard deviations of all parts, one after another.
+/// The concatenated standard deviations of all parts.
 fn appended(all: &[String]) -> String {
     match all {
         [one] => one.clone(),
@@ -204,7 +204,7 @@ fn appended(all: &[String]) -> String {
     }
 }
 
-/// The places of the effects of each part among those of all parts.
+/// The indices of each part's effects among those of all parts.
 fn places(parts: &[Part]) -> Vec<String> {
     let mut first = 1;
     let place = |part: &Part| {
@@ -219,7 +219,7 @@ fn places(parts: &[Part]) -> Vec<String> {
     parts.iter().map(place).collect()
 }
 
-/// Effects of several parameters that are correlated, after all of them are declared.
+/// Correlated effects of several parameters. It must follow the declarations of all of them.
 pub fn joint(writer: &mut Writer<'_>) {
     for (shared, parts) in std::mem::take(&mut writer.joint) {
         let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
@@ -265,7 +265,7 @@ pub fn joint(writer: &mut Writer<'_>) {
     }
 }
 
-/// The effects of new groups of several parameters that are correlated, `new` after those that are known.
+/// The correlated effects of `new` new groups of several parameters, after those of the fit.
 pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
     let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {
@@ -291,7 +291,7 @@ pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     writer.line(Block::Generated, declared + &body + "}");
 }
 
-/// The names of the groups of each row, and of their weights.
+/// The variables with each row's groups and their weights.
 pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     if groups.members.len() == 1 {
         return vec![(format!("i_{own}"), None)];
@@ -301,7 +301,7 @@ pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     names.collect()
 }
 
-/// An intercept as it is shown.
+/// The printed name of an intercept.
 fn plain_intercept(name: &str) -> String {
     match name {
         "(Intercept)" => "Intercept".to_owned(),
@@ -326,7 +326,7 @@ fn correlations(cor: &str, g: &str, m: usize) -> String {
     text + "}"
 }
 
-/// The columns that effects by group are multiplied by, where there are others than an intercept.
+/// The columns that group effects multiply, if there are columns other than the intercept.
 fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
     let rows = writer.regression.rows.len();
     if groups.design.names.iter().any(|name| name != "(Intercept)") {

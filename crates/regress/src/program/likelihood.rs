@@ -7,8 +7,8 @@ use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
 use jensen_data::Labels;
 
-/// Rows up to which the share of the explained variance is computed: it passes over all rows at every draw, which at 100 000 rows took
-/// half as long as the fit.
+/// Largest number of rows for which the program computes R². It needs a pass over all rows at every draw, which at 100
+/// 000 rows took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
 /// Declares the response, the parameters of the family that have no formula, and the density.
@@ -46,7 +46,7 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Functions that the density calls.
+/// Adds the functions that the density calls.
 pub fn functions(writer: &mut Writer<'_>) {
     let text = writer.regression.family.functions;
     if !text.is_empty() {
@@ -142,7 +142,7 @@ fn response(writer: &mut Writer<'_>) {
     errors(writer);
 }
 
-/// Known standard errors.
+/// Declares known standard errors.
 pub fn errors(writer: &mut Writer<'_>) {
     if let Some(errors) = &writer.regression.observed.errors {
         writer.vector(
@@ -154,7 +154,7 @@ pub fn errors(writer: &mut Writer<'_>) {
     }
 }
 
-/// The number of trials of each row.
+/// Declares the number of trials of each row.
 pub fn trials(writer: &mut Writer<'_>) {
     if let Some(trials) = &writer.regression.observed.trials {
         let whole = trials.iter().map(|n| *n as i64).collect();
@@ -162,7 +162,7 @@ pub fn trials(writer: &mut Writer<'_>) {
     }
 }
 
-/// A parameter without a formula.
+/// Declares a parameter without a formula.
 pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     let Parameter {
         name,
@@ -179,7 +179,7 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     let given = writer.priors.find(&[name]).is_some();
     writer.shown.push(name.to_owned());
     if is_scale && !given {
-        // Without units, so that nothing depends on them.
+        // The parameter has no units, so its prior does not depend on them.
         writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
         writer.line(
             Block::Derived,
@@ -202,7 +202,7 @@ pub fn thresholds(writer: &mut Writer<'_>) {
         return;
     }
     let name = thresholds_name(writer);
-    // Those of the cumulative family cut one line in increasing places; other families decide step by step.
+    // The thresholds of the cumulative family divide one line, so they increase. Other families decide step by step.
     let kind = if regression.family.name == "cumulative" {
         "ordered"
     } else {
@@ -233,7 +233,7 @@ pub fn thresholds(writer: &mut Writer<'_>) {
     writer.shown.insert(0, "thresholds".to_owned());
 }
 
-/// The thresholds that go with predictors about the means of the columns.
+/// The name of the thresholds for predictors around the means of the columns.
 fn thresholds_name(writer: &Writer<'_>) -> String {
     match writer.regression.predictors.first().is_some_and(is_centred) {
         true => "thresholds_at_means".to_owned(),
@@ -241,7 +241,7 @@ fn thresholds_name(writer: &Writer<'_>) -> String {
     }
 }
 
-/// The name of the vector that a predictor is added up in.
+/// The name of the vector that accumulates a predictor.
 fn vector_of(predictor: &Predictor, link: Link) -> String {
     match (predictor.parameter.as_str(), link) {
         ("mu", Link::Identity) => "mu".to_owned(),
@@ -250,11 +250,11 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// The lines that add up all predictors, and the parameters that they are of.
+/// The lines that compute all predictors, and the parameters of these predictors.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
-    // Parameters of a formula come before what is computed of them.
+    // Parameters of a nonlinear formula come before the function that uses them.
     let (before, others): (Vec<&Predictor>, Vec<&Predictor>) =
         (regression.predictors.iter()).partition(|p| regression.is_of_formula(&p.parameter));
     for predictor in before {
@@ -299,7 +299,7 @@ fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     format!("eta_{}", writer.identifier(category))
 }
 
-/// Whether the density takes the predictor itself.
+/// Whether the density takes the predictor directly.
 fn is_fused(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     regression
@@ -308,7 +308,7 @@ fn is_fused(writer: &Writer<'_>) -> bool {
         .is_some_and(|(link, _, _)| link == regression.link)
 }
 
-/// A template with its parameters put in; for one row or for all.
+/// A template with its placeholders replaced, for one row or for all.
 fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     let regression = writer.regression;
     let row = if one { "[n]" } else { "" };
@@ -359,7 +359,7 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Log likelihood of row n, censoring and bounds included, with what stands before and after it.
+/// The log likelihood of row n, including censoring and bounds, between `into` and `close`.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);
@@ -373,7 +373,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let [lower, upper] = observed.bounds;
     let (plain, plain_arguments) = regression.family.density;
     let plain_arguments = filled(writer, plain_arguments, true);
-    // What is below a whole number does not include it.
+    // The distribution function below an integer excludes it.
     let before = |bound: f64| {
         if regression.family.is_discrete() {
             bound - 1.0
@@ -407,7 +407,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// The predictors of row n: of each category but the first, or of each response.
+/// The predictors of row n: of each category except the first, or of each response.
 fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
@@ -439,14 +439,14 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// A random response of row n.
+/// A replicated response of row n.
 pub fn replicate(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let (name, arguments) = match regression.family.response {
         Response::Ordinal => density(writer),
         _ => regression.family.density,
     };
-    // Which boundary is reached is drawn as well.
+    // The reached boundary is random too.
     let arguments = filled(writer, &arguments.replace("{dec}, ", ""), true);
     match regression.family.response {
         Response::Counts => format!("{name}_rng({arguments}, trials[n])"),
@@ -454,7 +454,7 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
     }
 }
 
-/// The mean of row n; none of categories and of several responses.
+/// The mean of row n, or `None` for categories and several responses.
 pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     let family = writer.regression.family;
     match family.has_categories() || family.has_columns() {
@@ -463,8 +463,8 @@ pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     }
 }
 
-/// The lines that compute the means of several responses in row n, or the probabilities of its categories, of ordered ones by their
-/// density.
+/// The lines that compute the means of several responses in row n, or the probabilities of its categories. Ordered
+/// categories use their density.
 pub fn categories(writer: &mut Writer<'_>) -> String {
     let means = means(writer);
     match writer.regression.family.response {
@@ -479,7 +479,7 @@ pub fn categories(writer: &mut Writer<'_>) -> String {
     format!("for (c in 1 : C) {{\n  expected[n, c] = exp({name}_lpmf(c | {arguments}));\n}}")
 }
 
-/// How replicates are declared.
+/// The declaration of replicates.
 pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
     match writer.regression.family.response {
         Response::Counts => format!("array[N, C] int {name};"),
@@ -559,7 +559,7 @@ fn generated(writer: &mut Writer<'_>) {
 }
 
 impl Writer<'_> {
-    /// A variable with a value for each row.
+    /// Labels a variable with one value per row.
     pub fn dims_of_rows(&mut self, variable: &str) {
         self.coordinates
             .dims
@@ -573,7 +573,7 @@ impl Writer<'_> {
         self.label("row", Labels::Whole(rows));
     }
 
-    /// A variable with a response for each row.
+    /// Labels a variable with one response per row.
     pub fn dims_of_responses(&mut self, variable: &str) {
         self.dims_of_rows(variable);
         if self.regression.family.has_columns() {

@@ -1,4 +1,4 @@
-//! Linear predictors: what is declared for them, their priors, and how they are added up.
+//! Linear predictors: declarations, priors and sums.
 
 use super::coefficients::coefficients;
 use super::curves::{monotonic, processes, smooths};
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::family::Response;
 use crate::predictor::{IMPUTED, Predictor};
 
-/// What stands after the names of a predictor's parameters: nothing for the mean.
+/// The suffix of a predictor's parameters, which is empty for the mean.
 pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.as_str() {
         "mu" => String::new(),
         name => match name.strip_prefix("mu_") {
-            // A category.
+            // The parameter is a category.
             Some(category) => format!("_{}", writer.identifier(category)),
             None => match name.strip_prefix(IMPUTED) {
                 Some(column) => format!("_{}", writer.identifier(column)),
@@ -26,8 +26,7 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// What the coefficients of a predictor are in units of: the standard deviation of the response or of the column that is imputed,
-/// or nothing.
+/// The unit of a predictor's coefficients: the standard deviation of the response or of the imputed column, or none.
 pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.strip_prefix(IMPUTED) {
         Some(column) => format!("spread_{}", writer.identifier(column)),
@@ -38,7 +37,7 @@ pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// A number of the response, or of the one among several that a predictor is of.
+/// A statistic of the response, or of one of several responses.
 fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String {
     let categories = writer.regression.observed.categories.iter();
     let own = predictor.parameter.strip_prefix("mu_");
@@ -52,7 +51,7 @@ fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String
     }
 }
 
-/// Whether the mean is in units of the response.
+/// Whether the mean has the units of the response.
 pub fn has_unit(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
     let numbers = matches!(
@@ -63,7 +62,7 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
             | Response::Count
             | Response::Several
     );
-    // The drift of a diffusion is no response.
+    // The drift of a diffusion does not have the units of the response.
     let drift = regression.family.name == "wiener";
     regression.link == crate::family::Link::Identity
         && numbers
@@ -71,7 +70,7 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
         && !regression.family.is_of_logs()
 }
 
-/// `by` times a unit, as it is written.
+/// The product of `by` and a unit, in Stan's syntax.
 pub fn times(by: &str, unit: &str) -> String {
     match (by, unit) {
         (by, "1") => by.to_owned(),
@@ -118,7 +117,7 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a parameter of the family is a scale of the response.
+/// Whether the family has a parameter that is a scale of the response.
 fn has_scale_parameters(writer: &Writer<'_>) -> bool {
     writer
         .regression
@@ -128,7 +127,7 @@ fn has_scale_parameters(writer: &Writer<'_>) -> bool {
         .any(|p| p.prior.is_empty())
 }
 
-/// Adds a prior of something under its name.
+/// Adds a prior under its printed name.
 pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
@@ -138,7 +137,7 @@ pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -
     is_given
 }
 
-/// Intercept and columns.
+/// Declares the intercept and the columns.
 fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let s = suffix(writer, predictor);
     let unit = &unit(writer, predictor);
@@ -226,7 +225,8 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
     let of_mean = writer.regression.family.is_mean(&predictor.parameter) || imputed;
-    // Where parameters without units begin: the mean at the response's, a scale at its standard deviation.
+    // Initial values of parameters without units: the mean at the response's mean, and a scale at its standard
+    // deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
         .clone()
@@ -269,7 +269,7 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     writer.shown.push(shown);
 }
 
-/// The intercept of one of two predictors that only their order tells apart.
+/// The intercept of one of two predictors that only their order distinguishes.
 fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &str) {
     let place = &predictor.parameter["mu_".len()..];
     if place == "1" {
@@ -282,12 +282,13 @@ fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &st
     writer.line(Block::Derived, format!("real {name} = y_mean + {value};"));
 }
 
-/// Whether the predictor is about the means of some columns.
+/// Whether the predictor uses columns minus their means.
 pub fn is_centred(predictor: &Predictor) -> bool {
     !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
 }
 
-/// How far the intercept is from that at the means of the columns; nothing where there are none.
+/// The difference between the intercept at the means of the columns and the intercept at zero, or nothing without
+/// columns.
 pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     let s = suffix(writer, predictor);
     let mut terms = Vec::new();
@@ -301,8 +302,7 @@ pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" - "))
 }
 
-/// Positive parameters with names, in units of the data where they have some: `sd_g`, `sds`.
-/// What they are in units of is given back.
+/// Declares positive parameters with names, in units of the data if they have any: `sd_g`, `sds`. Returns their unit.
 pub fn scales(
     writer: &mut Writer<'_>,
     name: &str,
@@ -362,7 +362,7 @@ pub fn scales(
     Some(size)
 }
 
-/// The lines that add a predictor up in a vector of that name.
+/// The lines that accumulate a predictor in a vector with this name.
 pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let s = suffix(writer, predictor);
     let ordinal =

@@ -1,7 +1,7 @@
-//! A regression as a Stan program with its data: commented, as a careful statistician would write it.
+//! A regression as a Stan program with its data, commented as a careful statistician would write it.
 //!
-//! Columns are taken about their means, parameters are in units of the data, group effects are standardised, and every prior
-//! stands where it can be read.
+//! Columns are centred at their means, parameters have the units of the data, group effects are standardised, and every
+//! prior is visible in the program.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -37,27 +37,27 @@ use crate::prior::{Priors, Used};
 use crate::regression::Regression;
 use writer::{Block, Writer};
 
-/// A program, its data, and what its parameters mean.
+/// A program, its data, and the meaning of its parameters.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The program.
     pub text: String,
-    /// The program of `lprior`, the log density of the priors at the parameters, with the same data.
+    /// The program for `lprior`, the log density of the priors at the parameters, with the same data.
     pub log_prior: String,
     /// Its data.
     pub data: DataSet,
-    /// Names of dimensions and labels along them.
+    /// Names of dimensions and their labels.
     pub coordinates: Coordinates,
-    /// Priors as they are used.
+    /// The priors that the program uses.
     pub priors: Vec<Used>,
-    /// The variables that answer the user, in the order in which they are shown; others are means to that end.
+    /// The variables to report, in order. Others are intermediate.
     pub shown: Vec<String>,
 }
 
 /// The program of a regression.
 ///
 /// # Errors
-/// A prior is of nothing.
+/// A prior has no target in the model.
 pub fn program(regression: &Regression) -> Result<Program> {
     let mut writer = Writer::new(regression, Priors::parse(&regression.request.priors)?);
     linear::declare(&mut writer)?;
@@ -78,7 +78,7 @@ pub fn program(regression: &Regression) -> Result<Program> {
     })
 }
 
-/// What the program is of.
+/// The comment at the top of the program.
 fn heading(regression: &Regression) -> String {
     let mut text = String::new();
     for formula in &regression.request.formulas {

@@ -1,4 +1,4 @@
-//! The program of predictions for new rows: the parameters of the fit, and what they say of these rows.
+//! The program of predictions for new rows, which reads the parameters of the fit.
 
 use jensen_data::{DataSet, Labels};
 
@@ -10,10 +10,11 @@ use crate::prior::Priors;
 use crate::regression::Regression;
 
 /// The program for new rows, given the data of the fit: `linear` predictors, `expected` values (of categories, their
-/// probabilities) and `predicted` responses. Groups that the fit does not know have effects drawn from the distribution of all.
+/// probabilities) and `predicted` responses. Groups that are not in the fit have effects drawn from the distribution of
+/// all groups.
 ///
 /// # Errors
-/// A prior is of nothing.
+/// A prior has no target in the model.
 pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     let mut writer = Writer::new(rows, Priors::parse(&rows.request.priors)?);
     writer.predicting = true;
@@ -40,7 +41,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     quantities(&mut writer);
     let numbers = rows.rows.iter().map(|row| *row as i64 + 1).collect();
     writer.label("row", Labels::Whole(numbers));
-    // What is known of the fit's data, such as means of columns, holds for new rows.
+    // Statistics of the fit's data, such as means of columns, also apply to new rows.
     let mut data = DataSet::new();
     for (name, value) in writer.data.iter() {
         let stored = fitted.get(name).filter(|_| !writer.by_row.contains(name));
@@ -56,7 +57,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     })
 }
 
-/// Effects of groups that the fit does not know.
+/// Draws the effects of groups that are not in the fit.
 fn new_groups(writer: &mut Writer<'_>) {
     let rows = writer.regression;
     let mut drawn_before = Vec::new();

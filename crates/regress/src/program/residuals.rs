@@ -6,7 +6,7 @@ use super::{Block, Writer};
 use crate::basis::{mean, sd};
 use crate::family::Response;
 
-/// The location and the scale of each response.
+/// Declares the location and the scale of each response.
 pub fn units(writer: &mut Writer<'_>) {
     let parts = writer.regression.observed.parts.clone();
     let count = writer.regression.observed.categories.len();

@@ -4,7 +4,7 @@ use super::linear::prior;
 use super::{Block, Writer};
 use crate::predictor::Predictor;
 
-/// The coefficients, and which row is how many steps before which.
+/// The coefficients, and the index of each row's predecessors.
 pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return;
@@ -41,7 +41,7 @@ pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     writer.shown.push("ar".to_owned());
 }
 
-/// The lines that add multiples of the residuals before.
+/// The lines that add multiples of earlier residuals.
 pub fn lagged(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return Vec::new();

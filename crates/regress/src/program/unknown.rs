@@ -79,7 +79,7 @@ fn measured(writer: &mut Writer<'_>, x: &str, errors: &[f64]) {
     writer.shown.extend([level, size]);
 }
 
-/// A standard deviation in units of a column, exponential with that mean unless another prior is given.
+/// A standard deviation in units of a column. Its default prior is exponential with that mean.
 fn scale(writer: &mut Writer<'_>, name: &str, spread: &str, class: &str) {
     if writer.priors.find(&[name, class]).is_some() {
         writer.line(Block::Parameters, format!("real<lower=0> {name};"));
@@ -129,7 +129,7 @@ fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
     writer.dims(&name, &[(&format!("row_{x}"), labels)]);
 }
 
-/// What an imputed column is distributed as.
+/// The distribution of an imputed column.
 pub fn imputation(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(column) = predictor.parameter.strip_prefix(IMPUTED) else {
         return;

@@ -1,4 +1,4 @@
-//! The blocks of a program as they grow, and its data.
+//! The blocks and the data of a program under construction.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub enum Block {
     Generated,
 }
 
-/// The blocks in their order, with their names.
+/// The blocks in order, with their names.
 const BLOCKS: [(Block, &str); 7] = [
     (Block::Functions, "functions"),
     (Block::Data, "data"),
@@ -38,20 +38,20 @@ const BLOCKS: [(Block, &str); 7] = [
     (Block::Generated, "generated quantities"),
 ];
 
-/// A program that is being written.
+/// A program under construction.
 pub struct Writer<'a> {
     pub regression: &'a Regression,
     pub priors: Priors,
     pub data: DataSet,
     pub coordinates: Coordinates,
     pub shown: Vec<String>,
-    /// Group effects of several parameters that are correlated, by the name that they share.
+    /// Correlated group effects of several parameters, by their shared name.
     pub joint: Vec<(String, Vec<Part>)>,
-    /// Whether the program is of new rows: parameters come with the draws, and priors are left out.
+    /// Whether the program predicts new rows. It then reads parameters from the draws and has no priors.
     pub predicting: bool,
     lines: Vec<(Block, String)>,
     declared: BTreeSet<String>,
-    /// Data that have a value for each row.
+    /// Data with one value per row.
     pub by_row: BTreeSet<String>,
     names: Vec<(String, String)>,
 }
@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
         self.lines.push((block, text.into()));
     }
 
-    /// States a prior, which is a term of `lprior` as well.
+    /// Adds a prior, which is also a term of `lprior`.
     pub fn prior(&mut self, target: &str, density: &str) {
         self.line(Block::Model, format!("{target} ~ {density};"));
         let inside = density
@@ -92,7 +92,7 @@ impl<'a> Writer<'a> {
             .push(format!("{name}_lpdf({target} | {arguments})"));
     }
 
-    /// Declares data once.
+    /// Declares a data variable once.
     fn datum(&mut self, kind: &str, name: &str, comment: &str, value: Option<Value>) {
         let Some(value) = value else { return };
         if self.declared.insert(name.to_owned()) {
@@ -108,7 +108,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A whole number.
+    /// Declares an integer.
     pub fn int(&mut self, name: &str, bounds: &str, value: usize, comment: &str) {
         let bounds = if bounds.is_empty() {
             "<lower=0>"
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// A number.
+    /// Declares a number.
     pub fn real(&mut self, name: &str, bounds: &str, value: f64, comment: &str) {
         self.datum(
             &format!("real{bounds}"),
@@ -133,19 +133,19 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// Numbers.
+    /// Declares a vector of numbers.
     pub fn vector(&mut self, name: &str, kind: &str, values: Vec<f64>, comment: &str) {
         let value = Value::reals(vec![values.len()], values).ok();
         self.datum(kind, name, comment, value);
     }
 
-    /// Whole numbers.
+    /// Declares integers.
     pub fn ints(&mut self, name: &str, kind: &str, values: Vec<i64>, comment: &str) {
         let value = Value::ints(vec![values.len()], values).ok();
         self.datum(kind, name, comment, value);
     }
 
-    /// A matrix of columns.
+    /// Declares a matrix of columns.
     pub fn matrix(
         &mut self,
         name: &str,
@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value);
     }
 
-    /// Columns of numbers as an array of rows; whole numbers where the kind says so.
+    /// Declares columns of numbers as an array of rows, of integers if the kind says so.
     pub fn table(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], comment: &str) {
         let rows = columns.first().map_or(0, Vec::len);
         let mut values = Vec::with_capacity(rows * columns.len());
@@ -177,12 +177,12 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value.ok());
     }
 
-    /// Labels along a dimension.
+    /// Adds labels along a dimension.
     pub fn label(&mut self, dimension: &str, labels: Labels) {
         self.coordinates.coords.insert(dimension.to_owned(), labels);
     }
 
-    /// Words along a dimension of a variable.
+    /// Names the dimensions of a variable and labels them.
     pub fn dims(&mut self, variable: &str, dims: &[(&str, Vec<String>)]) {
         let names = dims.iter().map(|(name, _)| Some((*name).to_owned()));
         self.coordinates
@@ -193,7 +193,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name of the table as part of a Stan name: two that would be the same get numbers.
+    /// A name of the table as part of a Stan name. Two names that would be equal get numbers.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();
@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
         made
     }
 
-    /// Takes the lines of a block out.
+    /// Removes the lines of a block.
     pub fn clear(&mut self, block: Block) {
         self.lines.retain(|(of, _)| *of != block);
     }

@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits a text into tokens.
 
 use crate::error::{Error, Result, Span};
 
@@ -7,23 +7,23 @@ use crate::error::{Error, Result, Span};
 pub enum Token {
     /// A number.
     Number(f64),
-    /// A name, also one in backquotes.
+    /// A name, optionally in backquotes.
     Name(String),
-    /// A text in quotes.
+    /// A quoted text.
     Text(String),
     /// An operator or a bracket.
     Sign(&'static str),
-    /// The end.
+    /// The end of the text.
     End,
 }
 
-/// Signs, the longer ones first.
+/// Signs, with longer ones first.
 const SIGNS: [&str; 24] = [
     "%in%", "||", "**", "==", "!=", "<=", ">=", "&&", "~", "+", "-", "*", "/", "^", ":", "|", "(",
     ")", ",", "=", "<", ">", "&", "!",
 ];
 
-/// The tokens of a text, the end included, with their places.
+/// The tokens of a text, including the end, with their locations.
 pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -63,8 +63,8 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
                 start: at,
                 end: at + c.len_utf8(),
             };
-            let message = format!("`{c}` means nothing in a formula");
-            let help = "a column whose name has such characters stands in backquotes: `my column`";
+            let message = format!("`{c}` has no meaning in a formula");
+            let help = "write a column name with such characters in backquotes: `my column`";
             return Err(Error::at(text, span, message).help(help));
         };
         found.push((
@@ -86,7 +86,7 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     Ok(found)
 }
 
-/// A number at a place, and its length.
+/// A number at an offset, and its length.
 fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     let bytes = text.as_bytes();
     let digits = |mut i: usize| {
@@ -108,8 +108,8 @@ fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     }
     let span = Span { start: at, end };
     let parsed = text[at..end].parse();
-    let value = parsed.map_err(|_| Error::at(text, span, "this is no number"))?;
-    // R's mark of whole numbers.
+    let value = parsed.map_err(|_| Error::at(text, span, "this is not a number"))?;
+    // R's suffix of integers.
     let mark = usize::from(bytes.get(end) == Some(&b'L'));
     Ok((Token::Number(value), end + mark - at))
 }

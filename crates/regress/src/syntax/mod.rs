@@ -1,6 +1,7 @@
-//! Formulas as trees: tokens, expressions with their places, and the same as text.
+//! Formulas as trees: tokens, expressions with their locations, and their text.
 //!
-//! Operators bind as in R: `^`, then a sign, `:`, `%in%`, `*` and `/`, `+` and `-`, comparisons, `!`, `&`, `|`, `~`.
+//! Operators have R's precedence: `^`, then a sign, `:`, `%in%`, `*` and `/`, `+` and `-`, comparisons, `!`, `&`, `|`,
+//! `~`.
 
 mod lexer;
 mod parser;
@@ -11,23 +12,23 @@ pub use parser::parse;
 
 use crate::error::Span;
 
-/// An expression with its place.
+/// An expression with its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression.
     pub kind: Kind,
-    /// Where it stands.
+    /// The location in the text.
     pub span: Span,
 }
 
-/// What an expression is.
+/// The kinds of expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A number.
     Number(f64),
     /// A text in quotes.
     Text(String),
-    /// A column, or a name that means something where it stands.
+    /// A column, or a name with a meaning in its context.
     Name(String),
     /// An operator before an expression: `-`, `+`, `!`.
     Unary(&'static str, Box<Expr>),
@@ -35,21 +36,21 @@ pub enum Kind {
     Binary(&'static str, Box<Expr>, Box<Expr>),
     /// An expression in parentheses.
     Group(Box<Expr>),
-    /// A function of arguments, which may be named.
+    /// A function call with arguments, which may be named.
     Call(String, Vec<Argument>),
 }
 
 /// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// Its name, where it is given by name.
+    /// Its name, if it has one.
     pub name: Option<String>,
     /// Its value.
     pub value: Expr,
 }
 
 impl Expr {
-    /// The name of the function that this is a call of.
+    /// The name of the called function, if this is a call.
     pub fn function(&self) -> Option<&str> {
         match &self.kind {
             Kind::Call(name, _) => Some(name),
@@ -57,7 +58,7 @@ impl Expr {
         }
     }
 
-    /// The same without parentheses around it.
+    /// The expression without enclosing parentheses.
     pub fn bare(&self) -> &Self {
         match &self.kind {
             Kind::Group(inner) => inner.bare(),
@@ -65,7 +66,7 @@ impl Expr {
         }
     }
 
-    /// Every name of a column in it, as it comes.
+    /// Every column name in the expression, in order of occurrence.
     pub fn columns(&self, found: &mut Vec<(String, Span)>) {
         match &self.kind {
             Kind::Name(name) if !is_constant(name) => found.push((name.clone(), self.span)),
@@ -84,12 +85,12 @@ impl Expr {
     }
 }
 
-/// Names that are values.
+/// Whether a name is a constant.
 pub fn is_constant(name: &str) -> bool {
     matches!(name, "TRUE" | "FALSE" | "T" | "F" | "pi" | "NA" | "NULL")
 }
 
-/// A name as it stands in a formula.
+/// A name in the syntax of formulas.
 fn spelled(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '.' || c == '_')
         && name
@@ -101,7 +102,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// As R writes expressions, which is how it names coefficients.
+/// R's way of writing expressions, which is also how R names coefficients.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

@@ -1,13 +1,13 @@
-//! Tokens to expressions, by the binding strength of operators (Pratt, 1973).
+//! Parses tokens into expressions by the precedence of operators (Pratt, 1973).
 
 use super::lexer::{Token, tokens};
 use super::{Argument, Expr, Kind};
 use crate::error::{Error, Result, Span};
 
-/// Parentheses within parentheses that are read: more is a mistake, and would take the stack.
+/// Deepest nesting of parentheses. Deeper nesting is a mistake and could overflow the stack.
 const DEEPEST: usize = 100;
 
-/// How strongly an operator binds what stands left and right of it; R's `^` binds to the right.
+/// The left and right binding strength of an operator. R's `^` is right associative.
 fn strength(sign: &str) -> Option<(u8, u8)> {
     Some(match sign {
         "~" => (1, 2),
@@ -23,16 +23,16 @@ fn strength(sign: &str) -> Option<(u8, u8)> {
     })
 }
 
-/// What a sign before an expression binds: less than a power, more than `:`.
+/// The binding strength of a prefix sign: less than a power, more than `:`.
 const SIGNED: u8 = 19;
 
-/// What `!` binds.
+/// The binding strength of `!`.
 const NOT: u8 = 7;
 
-/// The expression that a text is.
+/// Parses a text into an expression.
 ///
 /// # Errors
-/// It is none, with the place.
+/// The text is not an expression. The error has the location.
 pub fn parse(text: &str) -> Result<Expr> {
     let mut parser = Parser {
         text,
@@ -48,8 +48,8 @@ pub fn parse(text: &str) -> Result<Expr> {
         Token::End => Ok(expr),
         Token::Sign(")") => Err(parser.error("this parenthesis was never opened")),
         _ => Err(parser
-            .error("an operator is expected before this")
-            .help("join terms with `+`, `*` or `:`; a name with spaces stands in backquotes")),
+            .error("an operator must precede this")
+            .help("join terms with `+`, `*` or `:`, and write a name with spaces in backquotes")),
     }
 }
 
@@ -139,8 +139,8 @@ impl Parser<'_> {
                 });
             }
             Token::Sign(_) => {
-                return Err(Error::at(self.text, span, "a term is expected here")
-                    .help("an operator stands between two terms, as in `x + z`"));
+                return Err(Error::at(self.text, span, "a term must follow here")
+                    .help("write an operator between two terms, as in `x + z`"));
             }
             Token::End => {
                 return Err(Error::at(
@@ -148,13 +148,13 @@ impl Parser<'_> {
                     span,
                     "the formula ends where a term is expected",
                 )
-                .help("write the term that is missing, or leave out the operator before it"));
+                .help("write the missing term, or remove the operator before it"));
             }
         };
         Ok(Expr { kind, span })
     }
 
-    /// The arguments of a call, whose opening parenthesis comes next.
+    /// The arguments of a call, starting at its opening parenthesis.
     fn arguments(&mut self) -> Result<Vec<Argument>> {
         let (_, open) = self.next();
         let mut found = Vec::new();
@@ -180,7 +180,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The closing parenthesis that belongs to one that was opened.
+    /// Consumes the closing parenthesis of an open one.
     fn close(&mut self, open: Span) -> Result<Span> {
         if *self.peek() == Token::Sign(")") {
             return Ok(self.next().1);
@@ -188,7 +188,7 @@ impl Parser<'_> {
         match self.peek() {
             Token::End => Err(Error::at(self.text, open, "this parenthesis is not closed")
                 .help("close it with `)`")),
-            _ => Err(self.error("an operator or `)` is expected before this")),
+            _ => Err(self.error("an operator or `)` must precede this")),
         }
     }
 }

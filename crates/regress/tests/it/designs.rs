@@ -1,4 +1,4 @@
-//! Design matrices beside those of R's `model.matrix`, as `tools/oracle/model_matrix.R` stores them.
+//! Design matrices compared with those of R's `model.matrix`, as stored by `tools/oracle/model_matrix.R`.
 
 use jensen_data::Table;
 use jensen_data::table_csv::{Header, parse};
@@ -59,7 +59,7 @@ fn compare(stored: &str, contrasts: Contrasts) {
                 );
             }
         }
-        // New rows get the columns that the same rows had in the fit.
+        // New rows have the columns that the same rows had in the fit.
         let few = frame.at(&[17, 3, 8]);
         let again = made(formula, &few, &mut states, false, contrasts).unwrap();
         assert_eq!(again.names, found.names, "{formula}");
@@ -89,10 +89,10 @@ fn contrasts_are_those_of_r() {
     );
 }
 
-/// What is left of a column once unit columns are taken out, and its length.
+/// The residual of a column on the unit columns, and its length.
 fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
     let mut rest = column.to_vec();
-    // Twice, as rounding leaves some of it the first time.
+    // Twice, because rounding leaves a residual the first time.
     for unit in units.iter().chain(units) {
         let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
         rest.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);

@@ -47,7 +47,7 @@ fn error(family: &str, formulas: &[&str], priors: &[&str]) -> String {
     }
 }
 
-/// What is wrong, the underlined part, and a piece of the way out.
+/// The error, the underlined part, and a piece of the way out.
 #[track_caller]
 fn refused(family: &str, formula: &str, message: &str, place: &str, way: &str) {
     let told = error(family, &[formula], &[]);
@@ -80,7 +80,7 @@ fn formulas_that_cannot_be_read() {
         "y ~ x +",
         "the formula ends where a term is expected",
         "",
-        "write the term",
+        "write the missing term",
     );
     refused(
         "gaussian",
@@ -93,14 +93,14 @@ fn formulas_that_cannot_be_read() {
     refused(
         "gaussian",
         "y ~ x x",
-        "an operator is expected",
+        "an operator must precede this",
         "x",
         "join terms",
     );
     refused(
         "gaussian",
         "y ~ x + * g",
-        "a term is expected here",
+        "a term must follow here",
         "*",
         "between two terms",
     );
@@ -142,21 +142,21 @@ fn formulas_that_cannot_be_read() {
     refused(
         "gaussian",
         "y ~ x ^ 2.5",
-        "a power of terms is a whole number",
+        "the power of a term must be an integer",
         "2.5",
         "I(x^2.5)",
     );
     refused(
         "gaussian",
         "y ~ x > 3",
-        "this is no term",
+        "this cannot be a term",
         "x > 3",
         "I(x > 3)",
     );
     refused(
         "gaussian",
         "y ~ x | g",
-        "group effects stand in parentheses",
+        "group effects need parentheses",
         "x | g",
         "(x | g)",
     );
@@ -181,7 +181,7 @@ fn columns_and_functions_that_are_not_there() {
     refused(
         "gaussian",
         "y ~ te(x, double)",
-        "te() is not among the terms",
+        "te() cannot be a term",
         "te(x, double)",
         "t2(x, z)",
     );
@@ -202,7 +202,7 @@ fn columns_and_functions_that_are_not_there() {
     refused(
         "gaussian",
         "y ~ (0 | g)",
-        "nothing here that differs by group",
+        "no term differs by group here",
         "0",
         "(1 | g)",
     );
@@ -227,21 +227,21 @@ fn columns_that_say_nothing() {
     refused(
         "gaussian",
         "y ~ one",
-        "has one level, `k`",
+        "has only the level `k`",
         "one",
-        "leave it out",
+        "remove it",
     );
     refused(
         "gaussian",
         "y ~ (1 | one)",
-        "the grouping `one` has one level",
+        "the grouping `one` has only one level",
         "(1 | one)",
-        "leave the term out",
+        "remove the term",
     );
     refused(
         "gaussian",
         "y ~ x + double",
-        "sum of multiples of others: x",
+        "linear combination of others: x",
         "double",
         "leave out",
     );
@@ -257,7 +257,7 @@ fn columns_that_say_nothing() {
         "same ~ x",
         "the same value in all rows",
         "same",
-        "nothing to explain",
+        "no effect to estimate",
     );
     refused("gaussian", "y ~ day", "holds dates", "day", "days since");
     refused(
@@ -272,12 +272,12 @@ fn columns_that_say_nothing() {
         "y ~ log(g)",
         "holds words",
         "g",
-        "compare with a text",
+        "compare it with a text",
     );
     refused(
         "gaussian",
         "y ~ mo(g)",
-        "the order of the levels of `g` is not known",
+        "the levels of `g` have no known order",
         "g",
         "mo(ordered(g))",
     );
@@ -307,7 +307,7 @@ fn responses_out_of_the_range_of_their_family() {
     refused(
         "gamma",
         "count ~ x",
-        "numbers above 0, and `count` is 0 in row 1",
+        "numbers above 0, but `count` is 0 in row 1",
         "count",
         "hurdle_gamma",
     );
@@ -321,14 +321,14 @@ fn responses_out_of_the_range_of_their_family() {
     refused(
         "bernoulli",
         "g ~ x",
-        "two values, and `g` has 5",
+        "two values, but `g` has 5",
         "g",
         "categorical",
     );
     refused(
         "cumulative",
         "y ~ x",
-        "categories are whole numbers or words",
+        "categories must be integers or words",
         "y",
         "gaussian",
     );
@@ -342,14 +342,14 @@ fn responses_out_of_the_range_of_their_family() {
     refused(
         "binomial",
         "count | trials(size) ~ x",
-        "trials() is not negative, and row 5",
+        "trials() must not be negative, but row 5",
         "size",
         "correct the table",
     );
     refused(
         "binomial",
         "count | trials(few) ~ x",
-        "row 4 of those used has 3 successes in 2 trials",
+        "row 4 of the rows used has 3 successes in 2 trials",
         "count",
         "at least as many",
     );
@@ -363,14 +363,14 @@ fn responses_out_of_the_range_of_their_family() {
     refused(
         "gaussian",
         "y | cens(g) ~ x",
-        "`a` says nothing of censoring",
+        "`a` is not a value of censoring",
         "g",
         "none, left or right",
     );
     refused(
         "poisson",
         "count | trunc(lb = 1) ~ x",
-        "beyond the bounds",
+        "outside the bounds",
         "count",
         "leave out",
     );
@@ -391,7 +391,7 @@ fn parameters_and_priors_of_nothing() {
     check(
         &told,
         "nu = many",
-        "a fixed parameter is a number",
+        "a fixed parameter must be a number",
         "nu = many",
         "nu = 4",
     );
@@ -487,7 +487,7 @@ fn the_word_among_numbers_is_named() {
         "y ~ x",
         "words such as `oops`",
         "y",
-        "make numbers of them",
+        "convert them to numbers",
     );
 }
 
@@ -503,14 +503,14 @@ fn terms_of_columns_that_are_not_all_known() {
     refused(
         "gaussian",
         "y ~ me(x, same - 3)",
-        "a standard error is above 0",
+        "a standard error must be above 0",
         "same - 3",
-        "a term as it is",
+        "a plain term",
     );
     refused(
         "gaussian",
         "y ~ mi(log(x))",
-        "mi() is of a column of numbers",
+        "mi() needs a column of numbers",
         "log(x)",
         "add a column",
     );
@@ -518,18 +518,12 @@ fn terms_of_columns_that_are_not_all_known() {
     check(
         &told,
         "y ~ mi(x)",
-        "no formula says by what `x` is imputed",
+        "`x` has no formula for its imputation",
         "y ~ mi(x)",
         "'x | mi() ~ 1'",
     );
     let told = error("gaussian", &["y ~ double", "x | mi() ~ 1"], &[]);
-    check(
-        &told,
-        "x | mi() ~ 1",
-        "no term needs it",
-        "x",
-        "write mi(x)",
-    );
+    check(&told, "x | mi() ~ 1", "no term uses it", "x", "write mi(x)");
 }
 
 #[test]
@@ -537,28 +531,28 @@ fn groups_series_and_maps_that_mean_nothing() {
     refused(
         "gaussian",
         "y ~ (1 | mm(g))",
-        "names them in several columns",
+        "name them in several columns",
         "mm(g)",
         "(1 | mm(a, b))",
     );
     refused(
         "gaussian",
         "y ~ (1 | mm(g, one, weights = x))",
-        "2 columns of groups have 2 columns of weights",
+        "2 columns of groups need 2 columns of weights",
         "x",
         "cbind(v, w)",
     );
     refused(
         "gaussian",
         "y ~ mm(g, one)",
-        "mm() is not among the terms",
+        "mm() cannot be a term",
         "mm(g, one)",
         "right of a bar",
     );
     refused(
         "gaussian",
         "y ~ (1 | g/mm(g, one))",
-        "this is no grouping",
+        "this cannot be a grouping",
         "g/mm(g, one)",
         "",
     );
@@ -566,7 +560,7 @@ fn groups_series_and_maps_that_mean_nothing() {
     refused(
         "gaussian",
         "y ~ ar(same)",
-        "two rows of a series are at time 3",
+        "two rows of a series have the time 3",
         "ar(same)",
         "ar(time, gr = g)",
     );
@@ -594,7 +588,7 @@ fn groups_series_and_maps_that_mean_nothing() {
     refused(
         "gaussian",
         "y ~ car(\"map.graph\")",
-        "no column says which region",
+        "no column gives the region",
         "car(\"map.graph\")",
         "gr = region",
     );
@@ -603,20 +597,22 @@ fn groups_series_and_maps_that_mean_nothing() {
         "y ~ car(\"map.graph\", gr = x, type = \"besag\")",
         "there is no field of type \"besag\"",
         "\"besag\"",
-        "icar, bym2 and escar",
+        "icar, bym2 or escar",
     );
 }
 
 #[test]
 fn priors_of_all_coefficients() {
     let prior = |text: &str| error("gaussian", &["y ~ x"], &[text]);
-    assert!(prior("sigma ~ horseshoe(1)").contains("horseshoe is of all coefficients together"));
+    assert!(
+        prior("sigma ~ horseshoe(1)").contains("horseshoe applies to all coefficients together")
+    );
     assert!(prior("b[x] ~ R2D2(0.5)").contains("write b ~ R2D2(0.5)"));
     assert!(
         prior("b ~ horseshoe(slab = 2)")
             .contains("there are df, scale_global, df_global, scale_slab, df_slab")
     );
-    assert!(prior("b ~ horseshoe(-1)").contains("df is a number above 0"));
+    assert!(prior("b ~ horseshoe(-1)").contains("df must be a number above 0"));
 }
 
 #[test]
@@ -651,12 +647,12 @@ fn groups_by_kind_and_names_between_bars() {
         "y ~ (1 | gr(one, by = g))",
         "`k` of `one` is in rows of two levels of `g`: a and b",
         "g",
-        "stands left of the bar",
+        "to the left of the bar",
     );
     refused(
         "gaussian",
         "y ~ (1 |x + 1| g)",
-        "between two bars stands a name",
+        "only a name can be between two bars",
         "x + 1",
         "(1 |p| g)",
     );
@@ -677,7 +673,7 @@ fn nonlinear_formulas() {
     check(
         &told,
         "y ~ a * besselJ(x, 2)",
-        "does not know besselJ() of 2 arguments",
+        "cannot use besselJ() of 2 arguments",
         "besselJ(x, 2)",
         "exp",
     );
@@ -685,7 +681,7 @@ fn nonlinear_formulas() {
     check(
         &told,
         "y ~ a * x + (1 | x)",
-        "this is no number",
+        "this is not a number",
         "1 | x",
         "+ - * / ^",
     );
@@ -693,7 +689,7 @@ fn nonlinear_formulas() {
     check(
         &told,
         "x ~ 1",
-        "`x` is a column, and has a formula as a parameter",
+        "`x` is a column, but has a formula as a parameter",
         "x",
         "mi()",
     );
@@ -704,7 +700,7 @@ fn smooths_with_more_functions_than_values() {
     refused(
         "gaussian",
         "y ~ s(count, k = 100)",
-        "s() with k = 100 needs as many distinct values, and its column has 4",
+        "s() with k = 100 needs at least k distinct values, but its column has 4",
         "100",
         "k = 4 or less",
     );
@@ -729,7 +725,7 @@ fn several_responses_decisions_and_mixtures() {
     refused(
         "gaussian",
         "mvbind(y) ~ x",
-        "mvbind() is of two responses or more",
+        "mvbind() needs at least two responses",
         "mvbind(y)",
         "mvbind(a, b)",
     );
@@ -738,26 +734,26 @@ fn several_responses_decisions_and_mixtures() {
         "mvbind(y, same) ~ x",
         "`same` has the same value in all rows",
         "same",
-        "nothing to explain",
+        "no effect to estimate",
     );
     refused(
         "gaussian",
         "mvbind(y, x) | cens(few) ~ 1",
-        "`2` says nothing of censoring",
+        "`2` is not a value of censoring",
         "few",
         "none, left or right",
     );
     refused(
         "wiener",
         "few ~ x",
-        "needs the boundary that was reached",
+        "needs the boundary that each row reached",
         "few",
         "dec(d)",
     );
     refused(
         "wiener",
         "few | dec(g) ~ x",
-        "`a` says nothing of decisions",
+        "`a` is not a value of decisions",
         "g",
         "lower or upper, or 0 or 1",
     );
@@ -771,17 +767,20 @@ fn several_responses_decisions_and_mixtures() {
     refused(
         "mixture(gaussian, gaussian)",
         "y ~ ar(x)",
-        "one autoregression stands in the formula of the response",
+        "only the formula of the response can have an autoregression",
         "ar(x)",
-        "not with their mixtures",
+        "not their mixtures",
     );
     let told = error("mixture(gaussian)", &["y ~ x"], &[]);
     assert!(
-        told.contains("a mixture is of two families, not of 1"),
+        told.contains("a mixture needs two families, not 1"),
         "{told}"
     );
     let told = error("mixture(gaussian, poisson)", &["y ~ x"], &[]);
-    assert!(told.contains("gaussian and poisson do not mix"), "{told}");
+    assert!(
+        told.contains("a mixture of the families gaussian and poisson is not possible"),
+        "{told}"
+    );
     let told = error("mixture(gaussian, gausian)", &["y ~ x"], &[]);
     assert!(told.contains("did you mean `gaussian`?"), "{told}");
 }
@@ -791,7 +790,7 @@ fn counts_and_shares_of_categories() {
     refused(
         "multinomial",
         "y ~ x",
-        "has a column for each category",
+        "needs one column per category",
         "y",
         "cbind(a, b, c)",
     );

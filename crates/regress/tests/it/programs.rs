@@ -1,4 +1,4 @@
-//! Programs as they are written.
+//! The text of the programs.
 
 use jensen_data::{Elements, Value};
 use jensen_regress::{Column, Factor, Frame, Program, Regression, Request, predictions, program};
@@ -267,7 +267,7 @@ fn several_responses_share_groups_and_residuals() {
     ] {
         assert!(found.text.contains(line), "{line}\n{}", found.text);
     }
-    // Rows that lack either response are left out.
+    // The fit omits rows that lack either response.
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 

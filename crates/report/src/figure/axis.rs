@@ -25,7 +25,7 @@ impl Axis {
         Self { log: true, ..self }
     }
 
-    /// Puts ticks at whole numbers only.
+    /// Draws ticks only at integers.
     pub(crate) fn whole(self) -> Self {
         Self {
             whole: true,
@@ -116,7 +116,7 @@ impl Placed {
         }
         let decades = self.to - self.from;
         if decades < 0.8 {
-            // Too short for powers of ten: round numbers, which stand unevenly.
+            // Too short for powers of ten, so round numbers, which are unevenly spaced.
             let (from, to) = (10f64.powf(self.from), 10f64.powf(self.to));
             return round_numbers(from, to, about, false);
         }

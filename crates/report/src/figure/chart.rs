@@ -4,7 +4,7 @@ use super::axis::{Axis, Placed};
 use super::colour::Tint;
 use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
-/// Room for tick labels and axis label on the left, the title above, labels below, and on the right.
+/// Space for tick labels and axis label on the left, the title above, labels below, and on the right.
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
@@ -225,7 +225,7 @@ pub(crate) fn ticks_below(
     }
 }
 
-/// How the points of a series are drawn.
+/// The form of the points of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Line,
@@ -359,7 +359,7 @@ impl Series {
         };
         if let Some(band) = &self.band {
             let end = |(at, height): (f64, f64)| {
-                // A lower end of nothing or less goes to the edge of a logarithmic axis.
+                // A lower end of at most zero goes to the edge of a logarithmic axis.
                 let height = if y_axis.takes(height) {
                     y.at(height)
                 } else {

@@ -21,7 +21,7 @@ pub(crate) enum Tint {
     Good,
     /// Usable with care.
     Fair,
-    /// Not to be used.
+    /// Not usable.
     Poor,
     /// A fixed colour.
     Own([u8; 3]),
@@ -38,8 +38,8 @@ const GOOD: TintRow = ("good", [0x1f, 0x6d, 0x47], [0x62, 0xc3, 0x93]);
 const FAIR: TintRow = ("fair", [0x8a, 0x5a, 0x00], [0xe0, 0xb2, 0x51]);
 const POOR: TintRow = ("poor", [0xa8, 0x2f, 0x27], [0xf0, 0x85, 0x7b]);
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito 2008, with dark grey and brown for yellow and
-/// black).
+/// Colours that people with any colour vision can distinguish (Okabe and Ito 2008, with dark grey and brown for yellow
+/// and black).
 const SERIES: [TintRow; 8] = [
     ("s0", [0x00, 0x72, 0xb2], [0x6e, 0xa8, 0xe6]),
     ("s1", [0xd5, 0x5e, 0x00], [0xf0, 0x98, 0x5a]),

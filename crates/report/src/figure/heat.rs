@@ -9,7 +9,7 @@ use super::scene::{Anchor, Scene, Stroke, within};
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
-/// Room for the scale of colours and its labels.
+/// Space for the scale of colours and its labels.
 const RIGHT: f64 = 78.0;
 /// Width of the scale of colours, and its distance from the map.
 const BAR: f64 = 12.0;
@@ -177,7 +177,7 @@ impl HeatMap {
 
     fn draw_contours(&self, scene: &mut Scene, x: (f64, f64), y: (f64, f64)) {
         let (columns, rows) = (self.columns as f64, self.rows() as f64);
-        // Pixels of a position in units of cells, whose centres stand at halves.
+        // Pixels of a position in units of cells, whose centres are at halves.
         let pixel = |(j, i): (f64, f64)| {
             (
                 x.0 + (j + 0.5) / columns * (x.1 - x.0),
@@ -225,7 +225,7 @@ fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridP
                 [a, b] => found.push((a, b)),
                 [a, b, c, d] => {
                     let middle = corners.iter().sum::<f64>() / 4.0 >= level;
-                    // Crossing k lies on the edge after corner k: a cut-off corner 1 joins the first two.
+                    // Crossing k is on the edge after corner k: a cut-off corner 1 joins the first two.
                     if middle == above[0] {
                         found.extend([(a, b), (c, d)]);
                     } else {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn saddles_are_joined_by_their_middle() {
-        // High corners 0 and 2; the middle is low, so each of them is cut off by itself.
+        // Corners 0 and 2 are high. The middle is low, so each of them is cut off separately.
         let low = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.6);
         assert_eq!(low, [((0.0, 0.4), (0.4, 0.0)), ((1.0, 0.6), (0.6, 1.0))]);
         // The middle is high: the low corners are cut off.

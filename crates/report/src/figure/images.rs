@@ -154,7 +154,7 @@ impl ImageGrid {
             let mut x = corner.0;
             for (image, caption) in row {
                 let tall = self.cell * image.height() as f64 / image.width() as f64;
-                // White pixels at the border would be lost on white paper. The frame stands outside, below the image.
+                // White pixels at the border would be lost on white paper. The frame is outside, below the image.
                 let corner = (x - FRAME / 2.0, y - FRAME / 2.0);
                 let size = (self.cell + FRAME, tall + FRAME);
                 scene.frame(corner, size, Stroke::solid(Tint::Soft, FRAME));

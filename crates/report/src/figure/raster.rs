@@ -21,7 +21,7 @@ pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
     let mut map = Pixmap::new(pixels(scene.width), pixels(scene.height))
-        .expect("a side is between 1 and 12000 pixels");
+        .expect("a side must have between 1 and 12000 pixels");
     map.fill(color(Tint::Card.into()));
     let transform = Transform::from_scale(zoom, zoom);
     for shape in &scene.shapes {
@@ -35,7 +35,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size: eight bits per pixel where all of it is grey, and no transparency.
+/// An image in its own size: eight bits per pixel if all of it is grey, and no transparency.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let written = encoder
         .write_header()
         .and_then(|mut writer| writer.write_image_data(&data));
-    // Memory takes what is written; an image has the pixels that it says.
+    // Writing to memory cannot fail, and an image has its stated number of pixels.
     written.map_or_else(|_| encode(&pixmap(image)), |()| bytes)
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub colour: Colour,
@@ -58,7 +58,7 @@ impl Stroke {
     }
 }
 
-/// A size limited to bounds; NaN is the least.
+/// A size limited to bounds. NaN becomes the smallest.
 pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
@@ -202,7 +202,7 @@ impl Scene {
     }
 }
 
-/// The embedded font: Latin, Greek and the signs of formulae, under the licence beside it.
+/// The embedded font: Latin, Greek and the signs of formulae. Its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("../../assets/DejaVuSans-subset.ttf");
 
 pub(crate) fn font() -> &'static ttf_parser::Face<'static> {

@@ -59,7 +59,7 @@ fn head(out: &mut String, scene: &Scene, label: &str) {
     );
 }
 
-/// How a medium writes colours, and its name of the attribute that refers to a picture.
+/// The notation for colours of an output format, and its name of the attribute that refers to a picture.
 struct Medium {
     colour: fn(Tint) -> String,
     reference: &'static str,

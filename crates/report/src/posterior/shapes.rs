@@ -1,4 +1,4 @@
-//! Pictures of parameters besides charts: forest plots, densities and the triangle of correlations.
+//! Pictures of parameters other than charts: forest plots, densities and the triangle of correlations.
 
 use jensen_math::order::quantile;
 
@@ -127,7 +127,7 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     if let Some(bars) = stats::integer_counts(&sorted, 40).filter(|bars| bars.len() > 1) {
         return draw_bars(scene, &bars, frame);
     }
-    // A long tail must not squeeze the rest: show what lies within a few interval widths.
+    // A long tail must not compress the rest, so the picture shows values within a few interval widths.
     let (q05, q95) = stats::span(&sorted, (0.05, 0.95));
     let room = 1.2 * (q95 - q05);
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
@@ -171,7 +171,7 @@ fn heights(shape: &[(f64, f64)], frame: &Frame) -> impl Fn(f64) -> f64 + use<> {
         .map(|(_, h)| *h)
         .fold(f64::MIN_POSITIVE, f64::max);
     let (bottom, top) = (frame.bottom, frame.top);
-    // A little room above the highest.
+    // A little space above the highest.
     move |height| bottom + (top - bottom) * (height / (peak * 1.04)).clamp(0.0, 1.0)
 }
 

@@ -1,10 +1,10 @@
-//! Figures from any input: they are drawn, show what was given, and leave out what has no position.
+//! Figures from any input: they are drawn, show their data, and omit values without a position.
 
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Image, ImageGrid, Series};
 use proptest::prelude::*;
 use tiny_skia::Pixmap;
 
-/// The picture, and the text of the drawing, neither of them broken.
+/// The picture and the text of the drawing, both valid.
 fn drawn(figure: &Figure) -> (Pixmap, String) {
     let svg = figure.to_svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

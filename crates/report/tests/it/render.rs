@@ -1,4 +1,4 @@
-//! The page is sound HTML, loads nothing, escapes everything and copes with any numbers.
+//! The page is valid HTML, loads nothing, escapes everything and accepts any numbers.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{
@@ -156,7 +156,7 @@ fn check_tags(html: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// What a page can do, and nothing else: names and texts never get into it.
+/// The only active elements of a page: names and texts never become part of them.
 const SCRIPT: &str = include_str!("../../src/script.js");
 
 fn check_page(html: &str) {
@@ -361,7 +361,7 @@ fn predictions_that_other_sections_speak_of_are_not_listed() {
     let html = page(vec!["y_rep".into()]);
     check_page(&html);
     assert!(html.contains("mu") && !html.contains("y_rep[1]"));
-    assert!(html.contains("Of y_rep other sections say more"));
+    assert!(html.contains("Figures of other sections show y_rep"));
 }
 
 #[test]
@@ -372,8 +372,8 @@ fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
     }
     let html = with(Section::Bound(vec![course.clone()]));
     check_page(&html);
-    // Those two, and the −33 that follows them; −25 is within ten times the spread of the rest.
-    assert!(html.contains("3 estimates of the start lie below the picture"));
+    // These two, and the −33 that follows them; −25 is within ten times the spread of the rest.
+    assert!(html.contains("3 estimates at the start are below the figure"));
     assert!(!html.contains("10⁹"), "the axis does not reach them");
     course.points.drain(..20);
     assert!(!with(Section::Bound(vec![course])).contains("below the picture"));

@@ -16,7 +16,7 @@ use crate::results::{Ours, What};
 pub struct Extent {
     /// Latent dimensions, one panel each.
     pub latents: &'static [usize],
-    /// Numbers of samples at which the bound becomes a row. The last one is the end.
+    /// Numbers of samples at which the bound is recorded as a row. The last one is the end.
     pub marks: &'static [f64],
     /// Number of marks that every panel reaches before any continues: auto-encoding variational Bayes, and wake-sleep.
     stages: &'static [(usize, usize)],
@@ -160,7 +160,7 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
         );
         context.row(what, |_| {
             Ok(Ours::value(last[0] - last[1])
-                .note("the paper's curves have AEVB ahead in every panel"))
+                .note("in the paper's curves, AEVB is ahead in every panel"))
         })?;
         charts.insert(latent, chart);
         let shown = charts.values().cloned();
@@ -173,7 +173,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains with every seed to every mark, a row each, and returns the whole curve, point by point the median of the seeds.
+/// Trains with every seed to every mark, with one row each, and returns the whole curve, point by point the median of
+/// the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,
@@ -227,7 +228,8 @@ fn measure(
         );
         context.row(what, |_| {
             Ok(Ours::value(test).median_of(&ends).note(format!(
-                "{seeds}of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves and prints no numbers"
+                "{seeds}of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves \
+                 and prints no numbers"
             )))
         })?;
     }

@@ -15,7 +15,7 @@ use crate::results::{Ours, What};
 const LATENT: usize = 3;
 const HIDDEN: usize = 100;
 
-/// Minibatches of an iteration.
+/// Minibatches per iteration.
 const MINIBATCHES: u64 = 50;
 
 /// Number of samples, marginal likelihood of training and of test images with their standard errors.
@@ -36,7 +36,7 @@ pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
             .into_iter()
             .enumerate()
         {
-            // Without an encoder every image has a chain of its own, which takes an epoch for a step.
+            // Without an encoder every image has its own chain, which needs an epoch for a step.
             if method == Method::Mcem && size > 1000 {
                 let what = What::new(
                     format!("{size} training images, MCEM: marginal likelihood"),
@@ -124,7 +124,7 @@ fn score(
     Ok(values)
 }
 
-/// The estimator of appendix D: mean over records and its standard error. Chains begin at the encoder's codes, where the
+/// The estimator of appendix D: mean over records and its standard error. Chains begin at the encoder's codes, if the
 /// method has an encoder.
 fn estimate(
     architecture: &Architecture,

@@ -14,7 +14,7 @@ use crate::results::{Ours, What};
 /// Images along each side of a plane.
 const SIDE: usize = 20;
 
-/// Samples in a picture, in as many rows as columns.
+/// Number of samples in a picture, with equal numbers of rows and columns.
 const ACROSS: usize = 10;
 
 /// Width of a panel in pixels.
@@ -27,7 +27,7 @@ fn networks(
     latent: usize,
 ) -> Result<(Autoencoder, f64, f64), Failure> {
     let extent = Extent::of(set, context);
-    // Where the run of Figure 2 is there it is taken as it is.
+    // If the run of Figure 2 exists, it is reused.
     let samples = extent.marks[context.pick(0, 1)];
     context.say(format!(
         "{}, {latent} latent values: {samples:e} samples",
@@ -71,7 +71,7 @@ fn row(
     );
     context.row(what, |_| {
         Ok(Ours::value(bound).note(format!(
-            "after {samples:.0} samples; the paper shows pictures alone"
+            "after {samples:.0} samples; the paper shows only pictures"
         )))
     })?;
     Ok(())

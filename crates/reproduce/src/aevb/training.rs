@@ -23,7 +23,7 @@ const CHECKPOINT_SECONDS: f64 = 20.0;
 /// Records of a minibatch.
 pub const BATCH: usize = 100;
 
-/// A way to train.
+/// A training method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Auto-encoding variational Bayes.
@@ -49,7 +49,7 @@ impl Method {
 pub struct Job<'a> {
     /// Name, unique within the experiment.
     pub key: String,
-    /// How it is trained.
+    /// The method of training.
     pub method: Method,
     /// The networks.
     pub architecture: Architecture,
@@ -141,7 +141,7 @@ impl Job<'_> {
         };
         let path = context.scratch(&format!("{}.safetensors", self.key))?;
         let stored = read_optional(&path)?.and_then(|bytes| Checkpoint::decode(&bytes).ok());
-        // A run of other settings or of another version starts anew.
+        // A run of other settings or of another version starts again.
         let resume = stored.filter(|stored| {
             (!exact || stored.iteration <= iterations) && stored.accept(&identity, false).is_ok()
         });
@@ -336,7 +336,7 @@ mod tests {
             curve.iter().map(|p| p[0]).collect::<Vec<_>>(),
             [30.0, 60.0, 90.0, 120.0]
         );
-        // A finished run of more iterations is taken as it is.
+        // A finished run of more iterations is reused.
         assert_eq!(go(1, Some(last)).0.1, curve);
     }
 }

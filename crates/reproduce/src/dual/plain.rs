@@ -142,7 +142,7 @@ impl Dual {
             }
         }
         let factor = dense::cholesky(&b, n)?;
-        // L⁻¹ Λ^½ Σ̃, whose columns' squares are what Σ̃ has above S.
+        // L⁻¹ Λ^½ Σ̃, whose columns' squares are the difference between Σ̃ and S.
         let mut half: Vec<f64> = (0..n * n)
             .map(|k| roots[k / n] * self.covariance[k])
             .collect();
@@ -244,7 +244,7 @@ fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f6
     q
 }
 
-/// Minimises D to within [`DONE`] of `best`, or as far as it goes.
+/// Minimises D to within [`DONE`] of `best`, or as far as possible.
 fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plain, Failure> {
     let begun = crate::now();
     let dual = Dual::of(model)?;
@@ -320,7 +320,7 @@ pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failur
             "{last:.3} s with dense algebra, {} evaluations",
             plain.evaluations
         );
-        // D falls to the bound from above.
+        // D decreases to the bound from above.
         let missing = end - bound;
         Ok(match missing <= DONE {
             true => Ours::value(plain.curve.len() as f64).note(note),

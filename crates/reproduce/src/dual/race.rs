@@ -39,8 +39,8 @@ pub(super) struct Case {
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper: solvers that work with
-    /// covariances need that.
+    /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper, as solvers with
+    /// covariances require.
     pub(super) proper: f64,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Case {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     solver: String,
-    /// Absent where the solver does not serve the model; the reason is in `note`.
+    /// Absent if the solver does not support the model. `note` has the reason.
     bound: Option<f64>,
     gap: Option<f64>,
     seconds: f64,
@@ -98,7 +98,7 @@ impl Observer for Trail {
 /// Seconds and bounds along a run.
 type Curve = Vec<(f64, f64)>;
 
-/// Fits a case; the bound along the run, the fit with its hyperparameters, and the seconds of it all.
+/// Fits a case, and returns the bound along the run, the fit with its hyperparameters, and the total seconds.
 pub(super) fn fit(
     context: &Context<'_>,
     model: &TableModel,
@@ -216,7 +216,7 @@ fn race(
         context.say(format!("{}: {}", case.name, solver.name()));
         let model = TableModel::new(&case.request, &case.table, &case.files)?;
         let mut found = solve(context, &model, case.proper, solver, max_seconds);
-        // Of short runs the fastest: the first of a process wakes threads and takes fresh pages.
+        // The fastest of short runs, because the first run of a process wakes threads and allocates pages.
         let mut spent = 0.0;
         for _ in 1..REPEATS {
             let Ok((_, _, seconds)) = &found else { break };
@@ -239,7 +239,7 @@ fn race(
                 curve,
                 note: fit.status.name().to_owned(),
             }),
-            // A solver that does not serve the model is a finding, not the end of the run.
+            // A solver that does not support the model is a result, not the end of the run.
             Err(error @ jensen::Error::Latent(jensen::latent::Error::Unsupported(_))) => Ok(Run {
                 solver: solver.name().to_owned(),
                 bound: None,
@@ -339,7 +339,7 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
 }
 
 pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentSpec {
-    // As in the paper: data as they are, and of logistic likelihoods the bound that has a dual.
+    // As in the paper: unchanged data, and for logistic likelihoods the bound that has a dual.
     let logistic = ["bernoulli", "binomial"].contains(&likelihood);
     LatentSpec {
         prior: prior.to_owned(),

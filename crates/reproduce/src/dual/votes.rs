@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Every how many-th vote is held out.
+/// One in this number of votes is held out.
 const HELD: usize = 10;
 
 /// A chamber's votes: 1 for yes, 0 for no, NaN where a member did not vote; the party of each member.

@@ -81,7 +81,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let scale = vec![1.0 / 255.0; PIXELS];
     let features = Dense::bytes(images, vec![0.0; PIXELS], scale)?;
     let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
-    // The table is old for some epochs; the gain comes after them.
+    // The table is outdated for some epochs, and the gain comes after them.
     let epochs = context.pick(30, 100);
     let stopped = context.stopper();
     let curves = context.keep_each(
@@ -104,7 +104,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
                 Ok(match ended {
                     Some((_, loss)) => Ours::value(*loss)
                         .seeds(1)
-                        .note("pixels of MNIST stand in for features of CIFAR-10"),
+                        .note("pixels of MNIST replace the features of CIFAR-10"),
                     None => Ours::none("diverged"),
                 })
             })?;

@@ -53,7 +53,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "table1-ppca-centred",
-            about: "the same on PPCA of pixels that are centred and not standardised",
+            about: "the same on PPCA of pixels that are centred but not standardised",
             from: Scale::Quick,
             run: variance::centred_ppca,
         },
@@ -137,7 +137,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "table3-mnist",
-            about: "milliseconds an iteration on MNIST",
+            about: "milliseconds per iteration on MNIST",
             from: Scale::Quick,
             run: times::mnist,
         },

@@ -29,7 +29,7 @@ impl From<RecordError> for Failure {
     }
 }
 
-/// How parameters are moved.
+/// The method of updating parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
     /// An estimator under SGD or Adam.
@@ -58,7 +58,7 @@ pub(super) struct Plan {
     /// Spread of the start.
     pub(super) spread: f64,
     pub(super) iterations: u64,
-    /// How many times the bound is estimated.
+    /// The number of estimates of the bound.
     pub(super) points: u64,
     /// Draws of an estimate.
     pub(super) draws: usize,
@@ -81,7 +81,7 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// Numbers of a block of draws: few enough to stay in cache, enough to fill vectors.
+/// Number of draws in a block: few enough to remain in cache, enough to fill vectors.
 const BLOCK: usize = 1 << 21;
 
 /// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
@@ -170,7 +170,7 @@ fn points(plan: &Plan) -> Vec<u64> {
     points
 }
 
-/// Runs a plan; `stopped` is checked from time to time.
+/// Runs a plan. `stopped` is checked occasionally.
 pub(super) fn run(
     model: &RecordModel,
     plan: &Plan,

@@ -17,7 +17,7 @@ pub(super) struct Task {
     pub(super) name: &'static str,
     /// Records of a batch.
     pub(super) batch: usize,
-    /// Whether it is one of the two with few records, on which SGD is used.
+    /// Whether it is one of the two tasks with few records, which use SGD.
     pub(super) small: bool,
     /// Whether records have one linear predictor, so that the draw can be integrated out.
     pub(super) single: bool,
@@ -38,7 +38,7 @@ pub(super) struct Task {
     pub(super) smiso: &'static [f64],
 }
 
-/// Milliseconds an iteration on the paper's GPU.
+/// Milliseconds per iteration on the paper's GPU.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) naive: f64,
@@ -215,8 +215,8 @@ impl From<ShapeError> for Failure {
     }
 }
 
-/// Logistic regression on features scaled to [−1, 1], without an intercept: as many dimensions as the paper's Table 2
-/// has. The paper does not state a scaling; this one is that of both sets in the LIBSVM collection, and with it
+/// Logistic regression on features scaled to [−1, 1], without an intercept, which gives the dimensions of the paper's
+/// Table 2. The paper does not state a scaling. This one is that of both sets in the LIBSVM collection, and with it
 /// Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
@@ -301,8 +301,8 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
-/// Principal components of pixels in [0, 1] that are centred and not standardised, as one sentence of the
-/// paper has it; another says standardised.
+/// Principal components of pixels in [0, 1] that are centred but not standardised, according to one sentence of the
+/// paper. Another sentence says standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Iterations of a round, at the least.
+/// Smallest number of iterations of a round.
 const BLOCK: u64 = 500;
 
 /// Runs the next iterations of a fit.
@@ -46,7 +46,7 @@ fn advance<'a, D: RecordDensity>(
     let omega = start(family.parameters(), 1, task.spread);
     match method {
         Method::Estimator(estimator, rule) => {
-            // No step of a size that would change what an iteration costs.
+            // A step size too small to change the cost of an iteration.
             let settings = settings(estimator, rule, 1e-5, batch);
             going(Minibatch::new(density, family, 1, settings, omega)?)
         }
@@ -68,14 +68,14 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// Milliseconds an iteration by method, once tables are full, the methods in turn.
+/// Milliseconds per iteration by method, with full tables, alternating between the methods.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,
     model: &RecordModel,
 ) -> Result<BTreeMap<String, f64>, Failure> {
     context.keep(&format!("times-{}", task.name), |context| {
-        context.say(format!("milliseconds an iteration of {}", task.name));
+        context.say(format!("milliseconds per iteration of {}", task.name));
         let rounds = context.pick(2, 6);
         let scale = context.scale();
         with_density!(model, density => {
@@ -107,7 +107,7 @@ pub(super) fn milliseconds(
     })
 }
 
-/// How often a gradient from all records is timed again.
+/// The number of timings of a gradient from all records.
 const REPEATS: u32 = 3;
 
 /// Milliseconds of a gradient from all records.

@@ -23,7 +23,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     if task.small && paper {
         estimators.push(RecordEstimator::Inc);
     }
-    // Every snapshot that meets in a batch costs a Gram matrix of its own.
+    // Every snapshot in a batch needs its own Gram matrix.
     if task.name != "PPCA" || paper {
         estimators.extend([RecordEstimator::Joint, RecordEstimator::JointMean]);
     }
@@ -48,11 +48,11 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     Ok(methods)
 }
 
-/// The step sizes of a method; at the quick scale the two that serve the large tasks best.
+/// The step sizes of a method. At the quick scale, the two that suit the large tasks best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
-        // Whose iterations are the dear ones: the step sizes around the best.
+        // Step sizes around the best, for the methods with expensive iterations.
         (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..7],
         (
             Method::Estimator(
@@ -72,10 +72,10 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
 /// methods are more precise than bounds.
 const DRAWS: [usize; 2] = [4, 8];
 
-/// How many times a bound is computed along a run.
+/// The number of bounds along a run.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same if it is cheap.
+/// The same for a cheap bound.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method with one step size.
@@ -148,12 +148,12 @@ impl Runs {
     }
 }
 
-/// Seeds of a method: one where an iteration passes over all records.
+/// Seeds of a method, or one seed if an iteration passes over all records.
 fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
 
-/// Everything that a figure shows of a task: methods with their step sizes.
+/// The content of a figure for a task: methods with their step sizes.
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
@@ -276,7 +276,7 @@ fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>])
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// The lowest bound in the figure: early ones are far away and would hide the rest.
+/// The lowest bound in the figure, because early ones are far away and would hide the rest.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();
@@ -285,7 +285,7 @@ fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     Some(early - 0.2 * (end - early).abs())
 }
 
-/// The bounds that are not below the lowest that is shown.
+/// The bounds above the lowest one shown.
 fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
     let seen = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
     bounds.iter().map(|b| b.filter(seen)).collect()
@@ -314,7 +314,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         let at = runs.iterations.iter().map(|&t| t as f64);
         iterations = iterations.series(line(name, at.clone(), &best));
         seconds = seconds.series(line(name, at.map(|t| t * runs.seconds), &best));
-        // Those of SMISO are on another scale.
+        // Those of SMISO have another scale.
         if *name != "smiso" {
             let ends = runs
                 .curves
@@ -332,7 +332,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     rows(context, task, &all)
 }
 
-/// Final bounds, and how much earlier the joint estimators get where naive ends.
+/// Final bounds, and how much earlier the joint estimators reach the final bound of naive.
 fn rows(
     context: &mut Context<'_>,
     task: &Task,

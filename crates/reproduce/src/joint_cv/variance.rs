@@ -31,7 +31,7 @@ struct Point {
     totals: Vec<Figures>,
 }
 
-/// One run with `joint`, looked at from estimators with tables of their own.
+/// One run with `joint`, analysed by estimators with their own tables.
 struct Look<'p> {
     task: &'p Task,
     step: f64,
@@ -141,8 +141,8 @@ fn look<D: RecordDensity>(
                     estimator: *estimator,
                     ..request
                 };
-                // What a visit changes is computed with the estimate; those that pass over all
-                // records keep the parameters alone.
+                // The estimate already computes the changes by a visit. Estimators that pass over all records store
+                // only the parameters.
                 if *estimator == RecordEstimator::JointExact {
                     finite(gradients.evaluate(&request, own, &mut unused), iteration)?;
                 }
@@ -224,7 +224,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// The same for other pixels, to which the paper's figures are closer.
+/// The same for other pixels, which are closer to the paper's figures.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",
@@ -284,7 +284,7 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         figure = figure.panel(chart);
         let Some(last) = points.last() else { continue };
-        // What Figure 2 shows, as ratios to the bounds.
+        // The content of Figure 2, as ratios to the bounds.
         let bounds = [
             ("cv", 0, 1),
             ("inc", 1, 2),

@@ -45,7 +45,7 @@ struct Course {
     factors: Vec<f64>,
 }
 
-/// How often an iteration the bound at T = 1 is taken, which costs as much as the iteration.
+/// Period in iterations between computations of the bound at T = 1, each of which costs as much as an iteration.
 const SCORES: f64 = 0.25;
 
 /// Fits by batch ascent, with scores along the way.
@@ -111,7 +111,7 @@ fn linear(iterations: f64, from: f64) -> Temper {
     }
 }
 
-/// The policies of the figure: name and policy. All that are hot begin at the same temperature.
+/// The policies of the figure: name and policy. All policies that start hot begin at the same temperature.
 fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     let mut policies = vec![("VI".to_owned(), Temper::None)];
     for length in schedules {
@@ -125,7 +125,7 @@ fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     policies
 }
 
-/// The images with their weights, and points made of them.
+/// The images with their weights, and points generated from them.
 fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut stream = Stream::new(seed, TOY, 0, 0);
     let truth: Vec<f64> = IMAGES
@@ -152,7 +152,7 @@ fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (truth, data)
 }
 
-/// How many of the true images some factor equals: root mean square difference below 0.1.
+/// The number of true images that some factor equals: root mean square difference below 0.1.
 fn found(truth: &[f64], factors: &[f64]) -> usize {
     truth
         .chunks_exact(16)

@@ -18,7 +18,8 @@ use crate::results::{Ours, What};
 const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
 
 /// log C(T) of the abstracts: by the bound that VT uses here, and by the paper's hundred draws, with both bounds of
-/// Jensen's inequality; and the bound beside annealed importance sampling, on a corpus that is small enough for it.
+/// Jensen's inequality; and the bound compared with annealed importance sampling, on a corpus that is small enough for
+/// it.
 pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     let corpus = corpus(context, &ARXIV, &[path], &SourceSettings::default())?;

@@ -97,7 +97,7 @@ pub fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
                 MEANS[1]
             )))
         })?;
-        // Within a few nats a point of the top the shape is visible; below, one colour.
+        // Within a few nats per point of the top the shape is visible, and below there is a single colour.
         let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let floor = top - 6.0 * POINTS as f64 / temperature;
         let shown: Vec<f64> = values.iter().map(|v| v.max(floor)).collect();

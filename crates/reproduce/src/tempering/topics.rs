@@ -48,7 +48,7 @@ pub(super) const ARXIV: Experiment = Experiment {
     heldout: 0.01,
 };
 
-/// A hundredth of a pass over 2 246 documents is less than a minibatch; the schedules are ten times as long.
+/// A hundredth of a pass over 2 246 documents is less than a minibatch, so the schedules are ten times as long.
 const AP: Experiment = Experiment {
     name: "ap",
     title: "Associated Press",
@@ -64,7 +64,7 @@ struct Run {
     score: f64,
     standard_error: f64,
     elbo: f64,
-    /// The bound of the tempered model, where a global temperature is inferred.
+    /// The bound of the tempered model, if a global temperature is inferred.
     tempered: Option<f64>,
     tokens: f64,
     /// (pass, nats per word).
@@ -90,7 +90,7 @@ pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     experiment(context, &AP, &[path], settings)
 }
 
-/// Figure 2, of a corpus that the user brings.
+/// Figure 2 for a corpus that the user supplies.
 const GIVEN: Experiment = Experiment {
     name: "given",
     title: "the given corpus",
@@ -189,7 +189,7 @@ fn experiment(
 ) -> Result<(), Failure> {
     let corpus = corpus(context, experiment, paths, &settings)?;
     let seeds: u64 = context.pick(1, 3);
-    // Seed by seed, so that a run that is stopped has all policies side by side.
+    // Seed by seed, so that a stopped run has comparable results for all policies.
     let documents = CorpusDocuments::new(&corpus, Split::Train).len();
     let per_pass = documents.div_ceil(LdaSettings::new(TOPICS).batch) as u64;
     let policies = policies(experiment, context.scale(), per_pass);
@@ -277,7 +277,7 @@ fn rows(
     ];
     for (measure, unit, of) in measures {
         let Some(plain) = plain else { break };
-        // Bounds come from another sample of documents in every seed, and so gains are taken seed by seed.
+        // Bounds come from a different sample of documents for every seed, so gains are computed seed by seed.
         let pairs = runs.iter().zip(plain);
         let gains: Vec<f64> = pairs.map(|(run, plain)| of(run) - of(plain)).collect();
         context.row(
@@ -295,7 +295,7 @@ fn rows(
     Ok(())
 }
 
-/// How figures name the bounds of the tempered model at the two ends.
+/// The names in figures of the bounds of the tempered model at the two ends.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -328,7 +328,7 @@ fn figure(experiment: &Experiment, names: &[&str], runs: &[Vec<Run>]) -> Figure 
         .x(Axis::new("passes"))
         .y(Axis::new("T").log());
     for (number, (name, runs)) in names.iter().zip(runs).enumerate() {
-        // Policies with a cooling are drawn in the colour of those without.
+        // Policies with a cooling have the colour of those without.
         let cooled = name.ends_with("cooled");
         let colour = if number >= 6 { number - 2 } else { number };
         let line = |curves: Vec<&[(f64, f64)]>, band: bool| {

@@ -1,4 +1,4 @@
-//! Rows, figures, and going on where a run was stopped.
+//! Rows, figures, and resuming a stopped run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -86,7 +86,7 @@ fn a_run_is_stopped_and_goes_on() {
     let out = root.path().join("out");
     let mut say = |_: &str| {};
 
-    // Stopped after the first row, which is on disk; what is missing is listed.
+    // Stopped after the first row, which is on disk; the table lists the missing rows.
     let mut stopped = setup(&out);
     stopped.threads = 7;
     assert_eq!(run(&EXPERIMENT, &stopped, &mut say), Err(Failure::Stopped));
@@ -105,7 +105,7 @@ fn a_run_is_stopped_and_goes_on() {
         ]
     );
 
-    // Going on measures only what is missing.
+    // Resuming measures the missing rows only.
     let mut resumed = setup(&out);
     resumed.resume = true;
     let results = run(&EXPERIMENT, &resumed, &mut say).unwrap();
@@ -126,7 +126,7 @@ fn a_run_is_stopped_and_goes_on() {
         assert!(out.join(file).is_file(), "{file}");
     }
 
-    // Once complete, a part stays so, whatever a later run leaves out; figures are drawn again.
+    // A complete part stays complete, also if a later run omits it; the run draws figures again.
     std::fs::remove_file(out.join("curve.png")).unwrap();
     resumed.only = vec!["second".into()];
     let again = run(&EXPERIMENT, &resumed, &mut say).unwrap();
@@ -134,12 +134,12 @@ fn a_run_is_stopped_and_goes_on() {
     assert_eq!(MEASURED.load(Ordering::SeqCst), 3);
     assert!(out.join("curve.png").is_file());
 
-    // Without --resume everything is measured anew, and other parts are listed as left out.
+    // Without --resume the run measures everything again, and lists other parts as omitted.
     resumed.resume = false;
     let fresh = run(&EXPERIMENT, &resumed, &mut say).unwrap();
     assert_eq!(MEASURED.load(Ordering::SeqCst), 4);
     let first = &summary(&fresh)[0];
-    assert_eq!(first.2, "not run: --only left it out");
+    assert_eq!(first.2, "not run: excluded by --only");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn wrong_names_and_missing_data_say_what_there_is() {
     let message = failure(&wrong, &needy);
     assert!(message.contains("missing.csv"), "{message}");
     assert!(message.contains("those of the paper"), "{message}");
-    // A folder of another experiment is not written to.
+    // The command refuses to write to the folder of another experiment.
     let message = failure(&wrong, &EXPERIMENT);
     assert!(message.contains("reproduce needy"), "{message}");
 }

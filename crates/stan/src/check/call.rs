@@ -85,7 +85,7 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level of further arguments that a function takes as a tuple: that of those that it takes as data when they are
+/// The level of further arguments that a function takes as a tuple: the level that it requires of them when they are
 /// written separately.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
@@ -143,7 +143,7 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// A signature as it is called; behind `~` the variate is in front.
+/// A signature as called. After `~` the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -164,7 +164,7 @@ fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<Str
         Type::Array(_) | Type::Vector | Type::RowVector => "array[N] int y;",
         _ => return None,
     };
-    Some(format!("counts are whole numbers: declare `{declaration}`"))
+    Some(format!("counts are integers: declare `{declaration}`"))
 }
 
 fn count(n: usize, what: &str) -> String {
@@ -206,7 +206,7 @@ impl Checker {
         let (call_out, result, level) = self.call(call, span)?;
         if result == Type::Void {
             let message = format!(
-                "`{}` returns nothing and cannot be used as a value",
+                "`{}` returns no value, so it cannot be used as one",
                 call.name.name
             );
             return self.fail(Diagnostic::error(Code::TypeMismatch, span, message));
@@ -267,7 +267,7 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report of the reason why there is none.
+    /// The best candidate, or a report of why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,
@@ -281,7 +281,7 @@ impl Checker {
             Resolution::Ambiguous(found) => found,
             Resolution::None => return self.fail(no_match(name, candidates, args, span, what)),
         };
-        let message = format!("this call of `{name}` could mean several of its signatures");
+        let message = format!("this call of `{name}` matches several of its signatures");
         let mut diagnostic = Diagnostic::error(Code::AmbiguousCall, span, message)
             .note(format!("the arguments are {}", show_types(args)))
             .help("convert arguments so that one signature fits best");
@@ -294,9 +294,9 @@ impl Checker {
     fn check_bar(&mut self, call: &ast::Call) -> Checking<()> {
         let name = &call.name.name;
         if call.bar && !takes_bar(name) {
-            let message = format!("`{name}` takes its arguments with commas, without `|`");
+            let message = format!("`{name}` separates its arguments by commas, without `|`");
             let diagnostic = Diagnostic::error(Code::Syntax, call.name.span, message).note(
-                "`|` stands in calls of functions ending in _lpdf, _lpmf, _lcdf, _lccdf or _cdf",
+                "`|` is only for calls of functions ending in _lpdf, _lpmf, _lcdf, _lccdf or _cdf",
             );
             return self.fail(diagnostic);
         }
@@ -351,11 +351,11 @@ impl Checker {
             let inside = matches!(kind, Some(FunctionKind::Lpdf | FunctionKind::Lpmf));
             if !inside && self.block_kind() != BlockKind::Model {
                 let message = format!(
-                    "`{name}` may drop constants, so it can only be used where the log density is made"
+                    "`{name}` may drop constants, so only code that computes the log density can use it"
                 );
                 let help = name.replace("_lu", "_l");
                 let diagnostic = Diagnostic::error(Code::WrongBlock, span, message)
-                    .note("such functions are allowed in the model block and in functions ending in _lpdf or _lpmf")
+                    .note("the model block and functions ending in _lpdf or _lpmf can use such functions")
                     .help(format!("use `{help}`"));
                 return self.fail(diagnostic);
             }
@@ -424,7 +424,7 @@ impl Checker {
         caller: &str,
     ) -> Checking<(String, bool, Vec<Candidate>)> {
         let ast::ExprKind::Name(written) = &arg.kind else {
-            let message = format!("`{caller}` takes the name of a function here");
+            let message = format!("this argument of `{caller}` must be the name of a function");
             return self.fail(Diagnostic::error(Code::TypeMismatch, arg.span, message));
         };
         let plain = normalised(written);
@@ -550,7 +550,7 @@ impl Checker {
 
     fn bad_variadic<T>(&mut self, id: BuiltinId, span: Span, tried: Vec<String>) -> Checking<T> {
         let name = id.name();
-        let message = format!("the arguments of `{name}` do not fit");
+        let message = format!("the arguments do not match those of `{name}`");
         let mut diagnostic = Diagnostic::error(Code::NoMatchingSignature, span, message).note(format!(
             "it is called as {name}{}, where `...` stands for further arguments of the function",
             id.pattern()
@@ -579,7 +579,7 @@ impl Checker {
         let wanted = candidates[0].ty.params[0].ty.clone();
         let fits = |candidate: &&Candidate| matches!(&wanted, Type::Function(want) if accepts(&candidate.ty, want));
         let Some(passed) = overloads.iter().find(fits) else {
-            let message = format!("`{name}` takes a function of type {wanted}");
+            let message = format!("`{name}` needs a function of type {wanted}");
             let found: Vec<String> = overloads
                 .iter()
                 .take(SHOWN)

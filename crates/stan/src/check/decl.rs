@@ -54,7 +54,7 @@ impl Checker {
             Diagnostic::error(Code::TypeMismatch, value.span, message).label(value.ty.to_string());
         let help = match (ty, &value.ty) {
             (Type::Int, Type::Real) => {
-                Some("data are converted with `to_int(…)`; otherwise declare the variable real")
+                Some("convert data with `to_int(…)`; otherwise declare the variable real")
             }
             (Type::Vector, Type::RowVector) | (Type::RowVector, Type::Vector) => {
                 Some("transpose it with `'`")
@@ -130,9 +130,9 @@ impl Checker {
             let diagnostic = Diagnostic::error(
                 Code::Constraint,
                 ty.span,
-                "local variables have no constraints",
+                "local variables cannot have constraints",
             )
-            .help("declare it without, and check values with `if (…) reject(…);` where needed");
+            .help("declare it without constraints, and check values with `if (…) reject(…);` if necessary");
             return self.fail(diagnostic);
         }
         Ok((sized, constraint))
@@ -153,7 +153,8 @@ impl Checker {
         let mut sizes = sizes?.into_iter();
         let one = sizes.next();
         let two = sizes.next();
-        // Square types state one size; the second is checked anew so that its expressions have ids of their own.
+        // Square types state one size. The checker checks it a second time for the second size, so that its expressions
+        // have their own ids.
         let (Some(rows), two) = (one, two) else {
             let scalar = match ty.base {
                 B::Int => SizedType::Int,
@@ -216,16 +217,16 @@ impl Checker {
                 ty.span,
                 "this type has no bounds, offset or multiplier",
             )
-            .help("int, real, vector, row_vector and matrix have");
+            .help("int, real, vector, row_vector and matrix have them");
             return self.fail(diagnostic);
         }
         if !top {
             let diagnostic = Diagnostic::error(
                 Code::Constraint,
                 ty.span,
-                "local variables have no constraints",
+                "local variables cannot have constraints",
             )
-            .help("declare it without, and check values with `if (…) reject(…);` where needed");
+            .help("declare it without constraints, and check values with `if (…) reject(…);` if necessary");
             return self.fail(diagnostic);
         }
         if ty.base == BaseType::Int && (written.offset.is_some() || written.multiplier.is_some()) {

@@ -181,7 +181,7 @@ impl Checker {
         }
     }
 
-    /// All of them, so that each reports its own errors.
+    /// Checks all expressions, and reports the errors of each.
     pub(super) fn exprs(&mut self, exprs: &[ast::Expr]) -> Checking<Vec<Expr>> {
         let checked: Vec<_> = exprs.iter().map(|e| self.expr(e)).collect();
         checked.into_iter().collect()
@@ -196,7 +196,7 @@ impl Checker {
         let message = format!("{what} must be of type int, found {}", checked.ty);
         let mut diagnostic = Diagnostic::error(Code::TypeMismatch, expr.span, message);
         if checked.ty == Type::Real && checked.level == Level::Data {
-            diagnostic = diagnostic.help("data of type real are converted with `to_int(…)`");
+            diagnostic = diagnostic.help("convert real data with `to_int(…)`");
         }
         self.fail(diagnostic)
     }
@@ -255,7 +255,7 @@ impl Checker {
         }
         if self.block_kind() == BlockKind::Functions {
             diagnostic = diagnostic
-                .note("functions see their arguments only, not the variables of the program");
+                .note("functions see only their arguments, not the variables of the program");
         }
         self.fail(diagnostic)
     }
@@ -310,7 +310,7 @@ impl Checker {
                     op_span,
                     "this divides integers and drops the remainder",
                 )
-                .help("if that is meant, write `%/%`; if not, make one side real, as in `1.0 / n`"),
+                .help("if this is intended, write `%/%`; otherwise make one side real, as in `1.0 / n`"),
             );
         }
         let level = left.level.max(right.level);
@@ -366,7 +366,7 @@ impl Checker {
             _ => None,
         };
         let fits = |l: &Type, r: &Type| operation(InfixOp::Mul, l, r, true).is_some();
-        // Two vectors are mostly meant to give a number.
+        // The intention behind two vectors is usually a number.
         if across(&left.ty).is_some_and(|l| left.ty == Type::Vector && fits(&l, &right.ty)) {
             return Some(format!("{a}' * {b}"));
         }
@@ -478,7 +478,7 @@ impl Checker {
             .find(|e| types::promotion_cost(&e.ty, &element).is_none())
         {
             let message = format!(
-                "`[…]` takes scalars, or row vectors to make a matrix; found {}",
+                "`[…]` needs scalars, or row vectors to make a matrix; found {}",
                 odd.ty
             );
             let mut diagnostic = Diagnostic::error(Code::TypeMismatch, odd.span, message);

@@ -114,7 +114,7 @@ fn breaks(body: &ast::Stmt) -> bool {
 }
 
 impl Checker {
-    /// Makes the names and types of all functions known.
+    /// Registers the names and types of all functions.
     pub(super) fn declare_functions(&mut self, functions: &[ast::Function]) {
         for function in functions {
             if self.function_allowed(function).is_err() {
@@ -164,8 +164,8 @@ impl Checker {
                 let span = signature.span;
                 self.report(
                     Diagnostic::error(Code::FunctionDefinition, span, message).help(
-                        "functions that C++ defines (`--allow-undefined` of Stan's compiler) cannot run here: \
-                         write its body in Stan",
+                        "Jensen cannot run functions that C++ defines (`--allow-undefined` of Stan's \
+                         compiler): write the body in Stan",
                     ),
                 );
             }
@@ -186,7 +186,7 @@ impl Checker {
         if name.name.ends_with("_lupdf") || name.name.ends_with("_lupmf") {
             let modern = name.name.replace("_lu", "_l");
             let diagnostic =
-                bad("densities are defined with their constants".to_owned()).help(format!(
+                bad("a density must be defined with its constants".to_owned()).help(format!(
                     "call it `{modern}`; `{}` is then available by itself",
                     name.name
                 ));
@@ -277,7 +277,7 @@ impl Checker {
         };
         if ty.result != Type::Void && !always_returns(body) {
             let message = format!(
-                "not every path through `{}` returns a value",
+                "some path through `{}` returns no value",
                 function.name.name
             );
             self.report(

@@ -17,7 +17,7 @@ fn rank(ty: &Type) -> usize {
         }
 }
 
-/// The type of `base[indices]`; There are no more `indices` than the value takes.
+/// The type of `base[indices]`, which must not have more `indices` than the value allows.
 fn indexed(base: &Type, indices: &[Index]) -> Type {
     let Some((first, rest)) = indices.split_first() else {
         return base.clone();

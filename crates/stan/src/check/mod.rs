@@ -60,7 +60,7 @@ pub fn in_todays_syntax(text: String) -> String {
 fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
     if let Some(first) = old.filter(|_| modernise(source) != source) {
-        let help = "`--old-syntax` reads the whole program as one of the syntax before Stan 2.33";
+        let help = "`--old-syntax` reads the whole program in the syntax before Stan 2.33";
         first.help.push(help.to_owned());
     }
 }
@@ -95,7 +95,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Already reported; dependent checks stay silent.
+/// Already reported, so dependent checks do not report it again.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
@@ -258,7 +258,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Puts a variable in scope. Its name must be new in all scopes around it.
+    /// Adds a variable to the scope. Its name must be new in all scopes around it.
     fn declare(
         &mut self,
         name: &ast::Ident,

@@ -21,8 +21,12 @@ impl Checker {
         for statement in statements {
             if let Some(span) = left.take() {
                 self.report(
-                    Diagnostic::warning(Code::Unreachable, statement.span, "this is never reached")
-                        .also(span, "control leaves here"),
+                    Diagnostic::warning(
+                        Code::Unreachable,
+                        statement.span,
+                        "no path of the program reaches this",
+                    )
+                    .also(span, "control leaves here"),
                 );
             }
             if let Ok(checked) = self.statement(statement) {
@@ -83,7 +87,8 @@ impl Checker {
             ast::StmtKind::Call(call) => {
                 let (checked, result, _) = self.call(call, span)?;
                 if result != Type::Void {
-                    let message = format!("the value of `{}` is not used", call.name.name);
+                    let message =
+                        format!("the program does not use the value of `{}`", call.name.name);
                     let diagnostic = Diagnostic::error(Code::TypeMismatch, span, message)
                         .help("only functions that return nothing are called as statements");
                     return self.fail(diagnostic);
@@ -132,7 +137,7 @@ impl Checker {
                     _ => ("continue", StmtKind::Continue),
                 };
                 if self.context.loops == 0 {
-                    let message = format!("`{word}` stands outside of any loop");
+                    let message = format!("`{word}` is outside any loop");
                     return self.fail(Diagnostic::error(Code::Syntax, span, message));
                 }
                 kind
@@ -200,7 +205,7 @@ impl Checker {
                 Type::Vector | Type::RowVector | Type::Matrix => Ok(Type::Real),
                 other => {
                     let message = format!(
-                        "a loop runs over arrays, and vectors and matrices of reals, found {other}"
+                        "a loop can iterate over arrays, and vectors and matrices of reals, but not {other}"
                     );
                     let mut diagnostic = Diagnostic::error(Code::TypeMismatch, expr.span, message);
                     diagnostic = match other {
@@ -262,7 +267,7 @@ impl Checker {
             return self.fail(Diagnostic::error(
                 Code::Return,
                 span,
-                "`return` stands outside of any function",
+                "`return` is outside any function",
             ));
         };
         match (value, result) {
@@ -363,7 +368,7 @@ impl Checker {
                 };
                 if part.path.iter().any(several) {
                     let message =
-                        "on the left side, nothing can be indexed after a range or several indices";
+                        "on the left side, no index can follow a range or several indices";
                     let diagnostic = Diagnostic::error(Code::Assignment, span, message)
                         .help("write all indices in one pair of brackets");
                     return self.fail(diagnostic);
@@ -524,7 +529,7 @@ impl Checker {
         let name = &dist.name;
         for suffix in ["_lpdf", "_lupdf", "_lpmf", "_lupmf"] {
             if let Some(stem) = name.strip_suffix(suffix) {
-                let message = "after `~` a distribution is named without suffix";
+                let message = "a distribution after `~` has no suffix";
                 let diagnostic = Diagnostic::error(Code::UnknownFunction, dist.span, message).help(
                     format!("write `~ {stem}(…)`, or `target += {name}(y | …);`"),
                 );

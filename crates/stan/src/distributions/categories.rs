@@ -164,8 +164,7 @@ fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     Ok(k.into_iter().map(|k| k as usize - 1).collect())
 }
 
-/// The outcome as known numbers, one for each record, if it is known. Fails unless each is a
-/// category below `n`.
+/// The outcome as known numbers, one per record, if it is known. Fails unless each is a category below `n`.
 pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
     let y = w.passed[0].sym;
     if !y.has_records(w.density.tape) {

@@ -56,7 +56,7 @@ pub static TABLE: &[Univariate] = &[
         if x[0] < 0.0 {
             return Tails::NOTHING;
         }
-        // The upper tail is endless: it is what the lower one leaves.
+        // The upper tail is infinite, so it is one minus the lower tail.
         let terms: Vec<f64> = (0..=x[0] as u64).map(|n| mass(n as f64)).collect();
         Tails::from_log_lower(log_sum_exp_slice(&terms))
     })
@@ -75,7 +75,7 @@ pub static TABLE: &[Univariate] = &[
             if x[0] < 1.0 {
                 return NONE;
             }
-            // log B(n, α + 1), or what of it is no constant.
+            // log B(n, α + 1), or its non-constant part.
             let mass = match k.constants() {
                 true => lbeta(x[0], x[1] + 1.0),
                 false => -lgamma_step(x[1] + 1.0, x[0]),
@@ -284,7 +284,7 @@ fn lower_beta_neg_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g
     let lower = log_sum_of_first(n + 1.0, |k| {
         (r + k).lgamma() - lgamma(k + 1.0) + elementwise::lbeta(b + k, r + a) - base
     })?;
-    // The upper tail is endless: it is what the lower one leaves.
+    // The upper tail is infinite, so it is one minus the lower tail.
     Ok(none_below(n, 0.0, (lower, lower.log1m_exp())))
 }
 
@@ -315,7 +315,7 @@ fn lower_yule_simon(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     d.outside(bad);
     let above = alpha + 1.0;
     d.term(&[1], alpha.log());
-    // log B(n, α + 1), or what of it is no constant.
+    // log B(n, α + 1), or its non-constant part.
     match d.keeps(&[]) {
         true => d.term(&[1], elementwise::lbeta(n.fmax(d.num(1.0)), above)),
         false => d.term(&[1], -above.op2(ElemOp::LgammaStep, n)),
@@ -357,7 +357,7 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {
-        // log y! is known beforehand.
+        // log y! is a constant.
         phi.op2(ElemOp::LgammaStep, y) - (y + 1.0).lgamma()
     } else {
         peaks::rising_coefficient(phi, y)
@@ -411,7 +411,7 @@ pub fn neg_binomial_2_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>, 
     let excess = (eta - log_phi).log1p_exp();
     d.term(&location, y * eta);
     if phi.len() == 1 {
-        // Both sums are of one vector, of which they take the logarithms together.
+        // Both sums are over one vector, whose logarithms they share.
         d.term(&all, -(y * excess));
         d.term(&all, -(phi * excess));
     } else {

@@ -79,7 +79,7 @@ impl<'g> DensityBuilder<'g> {
         self.always(total);
     }
 
-    /// Whether a term with these arguments is kept.
+    /// Whether the call keeps a term with these arguments.
     pub fn keeps(&self, involved: &[usize]) -> bool {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
     }
@@ -153,7 +153,7 @@ impl<'g> Whole<'g, '_> {
         }
     }
 
-    /// Adds the terms of another formula, of these arguments.
+    /// Adds the terms of another formula with these arguments.
     ///
     /// # Errors
     /// The arguments of the formula.
@@ -266,7 +266,8 @@ fn univariate<'g>(
         row.lower(suffix, &mut density)?;
         Ok(density.terms)
     };
-    // In an unrolled loop short vectors are taken apart: the copies of the scalar formula are joined again later.
+    // In an unrolled loop short vectors are split into elements. A later pass joins the copies of the scalar formula
+    // again.
     let records = passed.iter().any(|a| a.sym.has_records(tape));
     if n > 1 && (records || tape.unrolling.get() && n <= SHORT) {
         let mut terms = Vec::new();
@@ -364,7 +365,7 @@ pub fn within<'g>(
 /// Bounds of positive outcomes.
 pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 
-/// Argument `i` as known numbers: integers never depend on parameters.
+/// Argument `i` as known numbers, because integers never depend on parameters.
 ///
 /// # Errors
 /// Fails if they do.

@@ -144,7 +144,7 @@ fn lower_ordered_probit(w: &mut Whole<'_, '_>) -> FnResult<()> {
         (None, Some(high)) => (high - eta).log_normal_cdf(),
         (Some(low), None) => (eta - low).log_normal_cdf(),
         (Some(low), Some(high)) => {
-            // From the side where both tails are small.
+            // From the side on which both tails are small.
             let (a, b) = (high - eta, low - eta);
             let swap = (a + b).lt(a.num(0.0));
             let (near, far) = (swap.select(a, -b), swap.select(b, -a));
@@ -275,7 +275,7 @@ fn record_ordered<'g>(
             tape.reject_where(pair[1].le(pair[0]));
         }
     }
-    // The cut at position k − shift, or the nearest there is.
+    // The cut at position k − shift, or the nearest existing one.
     let cut = |shift: f64| -> FnResult<E<'g>> {
         if own {
             let at = (y - shift).fmax(y.num(0.0)).fmin(y.num(most as f64 - 1.0));
@@ -301,7 +301,7 @@ fn record_ordered<'g>(
     if most == 1 {
         return Ok(first.select(lowest, highest));
     }
-    // Where the cuts around are one and the same, their gap is no gap.
+    // If the cuts on both sides are the same, there is no gap.
     let high_apart = middle.select(high, low + 1.0);
     let between = side(middle, (Some(low), Some(high_apart)));
     Ok(first.select(lowest, last.select(highest, between)))

@@ -53,19 +53,19 @@ pub fn poisson_log(y: f64, eta: f64) -> f64 {
 pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     let excess = n.mul_add(p, -y);
     let part = |count: f64, chance: f64, excess: f64| match count {
-        // Whatever the chance is.
+        // For any probability.
         0.0 => 0.0,
         _ => count * log_ratio(n * chance, count, excess),
     };
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// The part for y among n at log odds η that is known in advance. Successes and failures change places where failures
-/// are fewer.
+/// The part for y among n at log odds η that is known in advance. Successes and failures are exchanged if there are
+/// fewer failures.
 struct Odds {
     /// −1 if they were exchanged, otherwise 1.
     sign: f64,
-    /// The smaller one of both counts.
+    /// The smaller count.
     fewer: f64,
     /// Its part of n.
     part: f64,

@@ -114,7 +114,7 @@ fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -
     Ok(Value::Vector(eta))
 }
 
-/// The rows of `x`, and whether it is one that all outcomes share, which stands once.
+/// The rows of `x`, and whether all outcomes share a single row, which is then stored once.
 fn rows_of(x: &Value) -> FnResult<(Vec<Vec<f64>>, bool)> {
     if let Value::RowVector(row) = x {
         return Ok((vec![row.clone()], true));
@@ -392,7 +392,7 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The density of the outcome `y` given the linear predictor X β + α, whose X, α and β stand from position `x` on.
+/// The density of the outcome `y` given the linear predictor X β + α, with X, α and β from position `x` on.
 fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);

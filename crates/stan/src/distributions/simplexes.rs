@@ -151,7 +151,7 @@ fn same(function: &str, a: usize, b: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// Pairs of vectors of the same size, a single one going with each of the other list.
+/// Pairs of vectors of the same size. A single vector is paired with each vector of the other list.
 fn paired<'v>(
     function: &str,
     a: &'v [Vec<f64>],
@@ -271,7 +271,7 @@ fn lower_dirichlet_multinomial(w: &mut Whole<'_, '_>) -> FnResult<()> {
     if total == 0.0 {
         return Ok(());
     }
-    // log n − Σ log nₖ is constant, log B(Σ α, n) − Σ log B(αₖ, nₖ) belongs to α; both over the nₖ that are not 0.
+    // log n − Σ log nₖ is constant, and log B(Σ α, n) − Σ log B(αₖ, nₖ) belongs to α. Both are over the non-zero nₖ.
     let positive = || ns.iter().filter(|n| **n > 0.0);
     let logs = total.ln() - positive().map(|n| n.ln()).sum::<f64>();
     let gammas = lgamma(total) - positive().map(|n| lgamma(*n)).sum::<f64>();

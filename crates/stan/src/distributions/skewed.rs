@@ -264,7 +264,7 @@ fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(within(y, [-PI, PI], |y| {
         let area = |from: E<'g>, to: E<'g>| from.op3(ElemOp::VonMisesArea, to, kappa) - log_norm;
         let (lower, upper) = (area(-PI - mu, y - mu), area(y - mu, PI - mu));
-        // The larger tail is what the smaller one leaves.
+        // The larger tail is one minus the smaller one.
         let small = lower.num(-LN_2);
         let rest = |other: E<'g>| other.fmin(small).log1m_exp();
         (

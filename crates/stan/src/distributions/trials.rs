@@ -292,7 +292,7 @@ fn lower_bernoulli(d: &mut DensityBuilder<'_>) -> FnResult<()> {
         d.term(&[1], ones * theta.log() + zeros * theta.log1m());
         return Ok(());
     }
-    // The probability of what was seen, exactly θ or 1 − θ: one logarithm.
+    // The probability of the observation, exactly θ or 1 − θ, so one logarithm suffices.
     let p = (1.0 - y) + (2.0 * y - 1.0) * theta;
     d.term(&[1], p.log());
     Ok(())
@@ -350,7 +350,7 @@ fn lower_binomial(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let log1m = rest * theta.log1m();
     let zero = d.num(0.0);
     let safe = match rest.data() {
-        // Where nothing failed, θ = 1 is fine.
+        // Without failures, θ = 1 is valid.
         Some(values) if values.len() > 1 && values.contains(&0.0) => {
             rest.eq(zero).select(zero, log1m)
         }
@@ -400,7 +400,7 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, n, theta] = d.get();
     let (zero, one) = (y.num(0.0), y.num(1.0));
     let (failures, successes) = ((n - y).fmax(one), (y + 1.0).fmax(one));
-    // The logit has no slope at 0 and 1: the one term that has one there is a power.
+    // The logit has no slope at 0 and 1. The only term with a slope there is a power.
     let (never, always) = (theta.eq(zero), theta.eq(one));
     let inside = (never + always).select(y.num(0.5), theta);
     let (lower, upper) = log_inc_beta(failures, successes, -elementwise::logit(inside));

@@ -61,13 +61,13 @@ impl Tails {
         }
     }
 
-    /// Everything lies above.
+    /// All outcomes are above.
     pub const NOTHING: Tails = Tails {
         lower: f64::NEG_INFINITY,
         upper: 0.0,
     };
 
-    /// Everything lies below.
+    /// All outcomes are below.
     pub const ALL: Tails = Tails {
         lower: 0.0,
         upper: f64::NEG_INFINITY,
@@ -78,7 +78,7 @@ impl Tails {
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
 /// A formula over the graph, and the arguments whose domains it does not enforce (bit i: argument i). Draws with such
-/// an argument outside its domain are rejected explicitly; for the others the formula is NaN.
+/// an argument outside its domain are rejected explicitly. For the others the formula is NaN.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
@@ -88,8 +88,8 @@ struct Lowering<F> {
 /// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// The row of a univariate distribution, with everything that its functions need, on values and on the graph.
-/// Functions get the variate first, then the parameters.
+/// The row of a univariate distribution, with everything that its functions need, on values and on the graph. Functions
+/// receive the variate first, and then the parameters.
 pub struct Univariate {
     /// Name without suffix.
     pub name: &'static str,
@@ -99,7 +99,7 @@ pub struct Univariate {
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
-    /// The log density; its terms are bit masks over (variate, parameters).
+    /// The log density. Its terms are bit masks over (variate, parameters).
     pub log_density: fn(Keep, &[f64]) -> f64,
     /// Both tails.
     pub tails: Option<fn(&[f64]) -> Tails>,
@@ -118,7 +118,7 @@ pub struct Univariate {
 /// A log density with the same name and more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
-    /// Of known values.
+    /// The log density for known values.
     pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     /// Over the graph.
     pub lowered: WholeFormula,
@@ -296,7 +296,7 @@ impl Univariate {
         match suffix {
             Suffix::Density => self.variate,
             _ if self.discrete => Domain::AnyInt,
-            // Distribution functions take any variate of a supported sign and are 0 or 1 beyond the support.
+            // Distribution functions accept any variate of a supported sign and are 0 or 1 beyond the support.
             _ => Domain::NotNan,
         }
     }
@@ -332,7 +332,7 @@ impl Univariate {
                 } else {
                     lower
                 };
-                // A distribution function keeps everything.
+                // A distribution function keeps all terms.
                 match suffix {
                     Suffix::Cdf => d.product(log),
                     _ => d.always(log),
@@ -448,7 +448,7 @@ pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     Ok(x as i32)
 }
 
-/// The common length of arguments, scalars going with any; `None` if one is empty.
+/// The common length of arguments, where scalars match any length. `None` if one is empty.
 fn common_len(function: &str, args: &[&Value], lists: &[Vec<f64>]) -> FnResult<Option<usize>> {
     let mut len = None;
     for (arg, list) in args.iter().zip(lists) {

@@ -217,7 +217,7 @@ fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> F
     Ok(mu.iter().zip(step.data()).map(|(m, x)| m + s * x).collect())
 }
 
-/// A vector for each location; an array if the locations are one.
+/// A vector for each location, as an array if the locations are one.
 fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> FnResult<Value> {
     match mu {
         Value::Array(many) => Ok(Value::Array(
@@ -441,7 +441,7 @@ fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize
     Ok((difference.repeat(n * k), k, n))
 }
 
-/// The factor of a scale argument and Σ zᵢ² where one outcome is each record's: z = L⁻¹ (y − μ), or Lᵀ (y − μ) for a
+/// The factor of a scale argument and Σ zᵢ² if each record has its own outcome: z = L⁻¹ (y − μ), or Lᵀ (y − μ) for a
 /// precision, element by element.
 fn of_record<'g>(
     w: &Whole<'g, '_>,
@@ -487,7 +487,7 @@ fn of_record<'g>(
 
 /// Records on the tape that the elements of vectors scatter, each about its mean with its standard deviation, or
 /// conditionally on the others if a precision is available. `y` and `m` have one element of all vectors each. The
-/// correlation of elements is left to the density, because funnels come from their spreads.
+/// density keeps the correlation of elements, because funnels come from their spreads.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -522,7 +522,7 @@ fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, s
         return;
     }
     let tape = w.density.tape;
-    // One number stands for a constant vector of equal ones.
+    // One number represents a constant vector of equal elements.
     let full = |all: E<'g>| if all.len() == 1 { all.repeat(k) } else { all };
     let (y, m) = (full(y), full(m));
     let of = |all: E<'g>, vector: usize| all.slice(vector % (all.len() / k) * k, k);

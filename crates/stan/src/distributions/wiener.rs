@@ -89,7 +89,7 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// The number of arguments for the outcome and parameters; another one may request a precision, which is always
+/// The number of arguments for the outcome and parameters. A further one may request a precision, which is always
 /// reached.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
@@ -100,7 +100,7 @@ fn parameters(name: &str, count: usize) -> FnResult<usize> {
     }
 }
 
-/// Refuses arguments of different sizes; the size that all have.
+/// Rejects arguments of different sizes, and returns their common size.
 fn equal_sizes(name: &str, sizes: impl IntoIterator<Item = usize>) -> FnResult<usize> {
     let mut sizes = sizes.into_iter();
     let first = sizes.next().unwrap_or(0);
@@ -251,7 +251,8 @@ fn known(of: Of, [y, alpha, tau, beta, delta, sigma, spread, range]: [f64; 8]) -
                 Range::Beyond => last.max(least),
                 _ => earliest.max(least),
             };
-            // log(high / low), of what high is more than the one or the other low: their difference may have few digits.
+            // log(high / low), from the excess of high over one of the two lows, because their difference may have few
+            // digits.
             let fall = FALL * high / (way * way);
             let more = match piece {
                 Range::Before => fall,
@@ -342,7 +343,8 @@ fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
             pieces.push(log_density_of([last, alpha, w, delta, sigma]) + weights);
             continue;
         }
-        // No time is before the earliest decision where the nondecision time may be longer: a harmless one stands in.
+        // If the nondecision time may be longer than the earliest decision, no time precedes it, and a harmless time
+        // replaces it.
         let none = earliest.le(zero);
         let high = match piece {
             Range::Before => none.select(cx.num(1.0), earliest),

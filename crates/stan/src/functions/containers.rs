@@ -199,12 +199,12 @@ fn span(from: i32, n: usize) -> Idx {
     if n == 0 {
         return Idx::Between(1, 0);
     }
-    // Sizes are below 2³¹, so that saturation only makes an index that is out of bounds anyway.
+    // Sizes are below 2³¹, so saturation only affects an index that is out of bounds anyway.
     Idx::Between(from, from.saturating_add((n - 1) as i32))
 }
 
 fn cut(name: &str, x: &Value, idx: &[Idx]) -> FnResult<Value> {
-    // An empty part of an array of scalars keeps its kind.
+    // An empty part of an array of scalars keeps its type.
     let ty = match x {
         Value::Ints(_) => Some(Type::Int.array(1)),
         Value::Reals(_) => Some(Type::Real.array(1)),

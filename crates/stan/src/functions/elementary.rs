@@ -14,7 +14,7 @@ use crate::value::vectorise::map3;
 
 use Builtin::{Map, Map2, MapComplex, Operator, Pure};
 
-/// x log y, 0 where both are 0
+/// x log y, or 0 if both are 0
 pub fn lmultiply(x: f64, y: f64) -> f64 {
     if x == 0.0 && y == 0.0 {
         0.0
@@ -370,7 +370,7 @@ fn to_int(args: &[&Value]) -> FnResult<Value> {
     fn walk(x: &Value) -> FnResult<Value> {
         let one = |x: f64| {
             if x.is_nan() || x.abs() > f64::from(i32::MAX) {
-                Err(FnError::domain(format!("to_int: {x} is no 32-bit int")))
+                Err(FnError::domain(format!("to_int: {x} is not a 32-bit int")))
             } else {
                 Ok(x as i32)
             }

@@ -68,8 +68,8 @@ type Points = Vec<Vec<f64>>;
 /// The points in `args`: one list or two, then the remaining arguments.
 fn inputs<'a, 'v>(args: &'a [&'v Value]) -> FnResult<(Points, Points, &'a [&'v Value])> {
     let x = points(args[0])?;
-    // A second list of points is an array whose elements are like those of the first. With vectors an array of reals
-    // is the list of length-scales, and it never stands second.
+    // A second list of points is an array with elements like those of the first. With vectors, an array of reals is the
+    // list of length-scales, and it is never second.
     match args.get(1) {
         Some(second @ (Value::Array(_) | Value::Reals(_))) => Ok((x, points(second)?, &args[2..])),
         _ => Ok((x.clone(), x, &args[1..])),

@@ -30,9 +30,9 @@ pub enum Likelihood {
 /// A function of the approximation.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
-    /// Whose density.
+    /// Its likelihood.
     pub likelihood: Likelihood,
-    /// Settings stand last.
+    /// Whether the last arguments are settings.
     tuned: bool,
     /// θ is drawn: `laplace_latent_…`.
     pub draws: bool,
@@ -56,7 +56,7 @@ pub struct LaplaceCall<'e> {
 }
 
 impl LaplaceForm {
-    /// The form of a function, if it is one of the approximation.
+    /// The form of a function, if it belongs to the approximation.
     pub fn of(name: &str) -> Option<LaplaceForm> {
         let (rest, draws) = match name.strip_prefix("laplace_marginal") {
             Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
@@ -158,7 +158,7 @@ impl LaplaceSettings {
             let must = format!("divide {n}, the number of latent variables");
             return wrong("the size of the Hessian's blocks", f64::from(block), &must);
         }
-        // What Stan takes where nothing is said: `generate_laplace_options`.
+        // Stan's defaults: `generate_laplace_options`.
         let (mut tolerance, mut steps, mut search) = (TOLERANCE, 500.0, 1000.0);
         if let Some(settings) = settings {
             let [a, b, solver, c, fallthrough] = settings else {

@@ -276,7 +276,7 @@ fn spectrum(found: complex::Eigen) -> (Value, Value) {
 
 fn unfinished(name: &str) -> FnError {
     FnError::domain(format!(
-        "{name}: the iteration for eigenvalues does not end"
+        "{name}: the iteration for eigenvalues does not converge"
     ))
 }
 
@@ -340,7 +340,7 @@ fn svd(m: &Value) -> FnResult<(Value, Vec<f64>, Value)> {
 fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {
     if n != found {
         return Err(FnError::invalid(format!(
-            "{name}: a {n} × {n} matrix does not fit {found} elements"
+            "{name}: a {n} × {n} matrix does not match {found} elements"
         )));
     }
     Ok(())

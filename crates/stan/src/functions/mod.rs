@@ -66,18 +66,18 @@ impl Keep {
         if self.on(mask) { x } else { 0.0 }
     }
 
-    /// Whether terms that depend on no argument are kept.
+    /// Whether it keeps terms that depend on no argument.
     pub fn constants(self) -> bool {
         self.constants
     }
 
-    /// Whether terms that depend on the arguments in `mask` are kept.
+    /// Whether it keeps terms that depend on the arguments in `mask`.
     pub fn on(self, mask: u32) -> bool {
         self.arguments & mask != 0
     }
 
-    /// The terms to keep in a density of other arguments, where `masks[i]` are the arguments here on which its
-    /// argument i depends.
+    /// The terms to keep in a density of other arguments, where `masks[i]` are the arguments here on which its argument
+    /// i depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -137,7 +137,7 @@ pub fn counted(name: &str) -> Option<usize> {
 /// [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
 pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> {
     let counts = counts.numbers();
-    // A count stands for every element of the other arguments, or for its own.
+    // A count applies to every element of the other arguments, or to its own.
     let each = longest.checked_div(counts.len()).unwrap_or(1).max(1);
     check_terms(
         name,
@@ -148,7 +148,7 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
 /// Rejects a call with too many terms, if the function has an argument that determines its number of terms.
 ///
 /// # Errors
-/// As there.
+/// The errors of that function.
 pub fn check_call(name: &str, args: &[&Value]) -> FnResult<()> {
     let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
     counted(name).map_or(Ok(()), |at| check_counts(name, args[at], longest))

@@ -22,7 +22,7 @@ pub struct Address(u64);
 impl Address {
     /// The address within iteration `iteration` of a loop, or another counter.
     pub fn iteration(self, iteration: u64) -> Address {
-        // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which leaves no two numbers alike.
+        // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which maps different numbers to different numbers.
         let mut x = self
             .0
             .wrapping_add(iteration.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -81,12 +81,12 @@ impl Draws {
         -self.uniform().ln()
     }
 
-    /// A gamma number of this shape and rate 1; NaN if the shape is not positive.
+    /// A gamma number with this shape and rate 1. NaN if the shape is not positive.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// The logarithm of a gamma number of this shape and rate 1, where the number itself may underflow.
+    /// The logarithm of a gamma number with this shape and rate 1, for shapes at which the number itself may underflow.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();
@@ -124,7 +124,7 @@ impl Draws {
                 return k;
             }
         }
-        // Rounding may leave a little beyond the last positive weight.
+        // Rounding may leave a remainder beyond the last positive weight.
         weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
     }
 

@@ -23,10 +23,10 @@ pub enum Form {
     Map,
 }
 
-/// Where settings stand.
+/// The position of the settings among the arguments.
 #[derive(Clone, Copy, Debug)]
 enum Settings {
-    /// Nowhere.
+    /// No settings.
     Default,
     /// Relative tolerance, absolute tolerance and limit on steps, which begin at this position.
     Three(usize),

@@ -7,8 +7,8 @@ use std::f64::consts::LN_2;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 
-/// Most terms of a series or a fraction: half a second. With fewer they settle for all parameters below 2e13; beyond, near the
-/// middle of the distribution, they may not.
+/// Largest number of terms of a series or a fraction, which takes half a second. Fewer terms suffice for all parameters
+/// below 2e13. Beyond, near the middle of the distribution, they may not.
 const MOST: usize = 100_000_000;
 
 /// Terms after which a series or a fraction of this parameter has settled.

@@ -57,8 +57,8 @@ fn some<'v>(name: &str, x: &'v Value) -> FnResult<&'v [f64]> {
     Ok(x)
 }
 
-/// The unbiased sample variance; 0 of one element. It is computed from differences to the first element, so equal
-/// elements have exactly none.
+/// The unbiased sample variance, or 0 for one element. It is computed from differences to the first element, so the
+/// variance of equal elements is exactly 0.
 fn variance(x: &[f64]) -> f64 {
     if x.len() < 2 {
         return 0.0;

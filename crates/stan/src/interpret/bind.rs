@@ -73,7 +73,7 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     for decl in &program.data {
         let var = program.var(decl.var);
         let span = var.span;
-        // Sizes first: a declaration that could never fit is refused before its data are looked at.
+        // Sizes first, so that a declaration that can never match is rejected before its data are read.
         let ty = machine.resolve(decl)?;
         let Some(input) = data.get(&var.name) else {
             if let Some(rows) = length_of_columns(program, decl, data) {
@@ -87,8 +87,8 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 && decl.ty == SizedType::Int
                 && !advice.contains("did you mean")
             {
-                advice += "; a table has columns alone: give the data as JSON, or compute it from a column in transformed data, \
-                           as in `int K = max(group);`";
+                advice += "; a table has only columns: give the data as JSON, or compute it from a column in \
+                           transformed data, as in `int K = max(group);`";
             }
             return Err(error(
                 span,
@@ -103,8 +103,9 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
             return Err(error(
                 span,
                 format!(
-                    "variable `{}`: expected {}, found words: {location}\nwrite numbers with a decimal point and an empty cell or NA where \
-                     there is none; a column of words can be an array of int, which then has their numbers",
+                    "variable `{}`: expected {}, found words: {location}\nwrite numbers with a decimal point, \
+                     and an empty cell or NA for a missing value; a column of words can be an array of int \
+                     with the numbers of its words",
                     var.name,
                     ty.describe()
                 ),
@@ -139,7 +140,7 @@ fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     if let Some(meant) = free.iter().find(same).copied() {
         return format!("; did you mean `{meant}`?");
     }
-    // A name of one letter is one slip away from every other one.
+    // A name of one letter differs by one edit from every other one.
     let near = (missing.len() > 1).then(|| spelling::closest(missing, free.iter().copied()));
     if let Some(meant) = near.flatten() {
         return format!("; did you mean `{meant}`?");
@@ -156,7 +157,7 @@ fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
         .take(SHOWN)
         .map(|name| format!("`{name}`"))
         .collect();
-    format!("; nothing asks for {}{more}", shown.join(", "))
+    format!("; the program does not declare {}{more}", shown.join(", "))
 }
 
 fn error(span: Span, message: String) -> Box<EvalError> {
@@ -338,13 +339,13 @@ fn int(input: &Input<'_>, at: usize) -> Result<i32, Problem> {
     match &input.elements {
         Elements::Ints(x) => {
             let found = *x.get(at).ok_or(Problem::Missing)?;
-            // i32::MIN stands for an int that was not assigned.
+            // i32::MIN represents an unassigned int.
             match i32::try_from(found) {
                 Ok(i) if i != i32::MIN => Ok(i),
                 _ => Err(fail(format!("{found}, which does not fit 32 bits"))),
             }
         }
-        // Whole numbers pass whatever their notation: tables of numbers know no ints.
+        // Integers are valid in any notation, because tables of numbers have no ints.
         Elements::Reals(x) => {
             let found = *x.get(at).ok_or(Problem::Missing)?;
             if found.fract() != 0.0 || found.is_nan() {

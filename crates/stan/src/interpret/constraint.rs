@@ -165,7 +165,7 @@ impl Machine<'_> {
                     _ => size_of::<Value>(),
                 };
                 let n = self.extent(n, outer, bytes, name)?;
-                // Inner sizes are evaluated, and refused, even if there are no elements.
+                // Inner sizes are evaluated, and checked, even if there are no elements.
                 let inner = self.resolve_type(inner, outer * n as f64, name)?;
                 Sized::Array(n, Box::new(inner))
             }
@@ -188,7 +188,7 @@ impl Machine<'_> {
         })?;
         check_bytes(
             &format!("variable `{name}`"),
-            // What no element has is made all the same where there are some.
+            // A constraint without elements is still evaluated if other elements exist.
             outer.max(1.0) * f64::from(n),
             bytes,
             self.limits.bytes,

@@ -22,7 +22,7 @@ impl Machine<'_> {
     /// # Errors
     /// Any error of the evaluation, at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
-        // The cheap leaves stay outside the depth guard.
+        // Cheap leaves do not need the depth guard.
         match &expr.kind {
             ExprKind::IntLit(i) => Ok(Operand::Owned(Value::Int(*i))),
             ExprKind::RealLit(x) => Ok(Operand::Owned(Value::Real(*x))),
@@ -72,7 +72,7 @@ impl Machine<'_> {
             ExprKind::ArrayLit(elements) => {
                 let values = self.eval_all(elements)?;
                 let Type::Array(element) = &expr.ty else {
-                    return Err(FnError::invalid("an array literal of no array type").at(span));
+                    return Err(FnError::invalid("an array literal has an array type").at(span));
                 };
                 Value::array(
                     values.into_iter().map(Operand::into_value).collect(),
@@ -99,7 +99,7 @@ impl Machine<'_> {
             ExprKind::Call(call) => return self.eval_call(call, span),
             ExprKind::Target => Value::Real(self.target),
             ExprKind::FunRef(_) => {
-                return Err(FnError::invalid("a function is no value").at(span));
+                return Err(FnError::invalid("a function is not a value").at(span));
             }
             ExprKind::Promote(a) => {
                 let a = self.eval(a)?;
@@ -206,7 +206,7 @@ impl Machine<'_> {
                             library::draw_under(&self.halt, id, rng, &refs, span)?
                         }
                         None => Err(FnError::invalid(format!(
-                            "{}: there are no random numbers here",
+                            "{}: random numbers are not available here",
                             id.name()
                         ))),
                     }

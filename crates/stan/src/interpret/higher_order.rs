@@ -9,7 +9,7 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
 use crate::value::error::{Eval, FnError};
 use crate::value::{Operand, Value};
 
-/// Calls a library function that takes a function; `args` starts with it.
+/// Calls a library function that takes a function, which is the first of `args`.
 pub(crate) fn call(
     machine: &mut Machine<'_>,
     id: BuiltinId,
@@ -24,7 +24,7 @@ pub(crate) fn call(
         rest,
     )) = args.split_first()
     else {
-        let message = format!("{}: the first argument is no function", id.name());
+        let message = format!("{}: the first argument is not a function", id.name());
         return Err(FnError::invalid(message).at(span));
     };
     let values = machine.eval_all(rest)?;
@@ -127,7 +127,7 @@ fn integrate(
         return Ok(Value::Real(0.0));
     }
     let half_pi = std::f64::consts::FRAC_PI_2;
-    // x(t), its derivative, and the signed distance to the nearer limit (NaN where a limit is infinite)
+    // x(t), its derivative, and the signed distance to the nearer limit (NaN for an infinite limit)
     let node = |t: f64| -> (f64, f64, f64) {
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
         match (a.is_finite(), b.is_finite()) {
@@ -150,7 +150,7 @@ fn integrate(
     let mass = Cell::new(0.0);
     let mut value = |t: f64| -> Eval<f64> {
         let (x, weight, xc) = node(t);
-        // On infinite intervals nodes end where powers of them are still finite.
+        // On infinite intervals the nodes end while powers of them are still finite.
         let far = !(a.is_finite() && b.is_finite()) && x.abs() > 1e50;
         if far || !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
             return Ok(0.0);
@@ -188,7 +188,7 @@ fn integrate(
         }
     }
     Err(FnError::domain(format!(
-        "integrate_1d: the integral did not settle, its last value is {integral}"
+        "integrate_1d: the integral did not converge; its last value is {integral}"
     ))
     .at(span))
 }

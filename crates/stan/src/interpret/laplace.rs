@@ -20,7 +20,7 @@ const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// A step relative to the scale of the posterior: truncation and rounding both leave ten digits.
+/// A step relative to the scale of the posterior, with which truncation and rounding both leave ten digits.
 const STEP: f64 = 0.02;
 
 /// The point at which the likelihood of a call is evaluated.
@@ -277,7 +277,7 @@ pub(super) fn call(
     let curved = system.times_covariance(&w);
     if !value.is_finite() || curved.iter().any(|x| !x.is_finite()) {
         let message = format!(
-            "{name}: no mode of the latent variables was found within {} steps",
+            "{name}: the search found no mode of the latent variables within {} steps",
             settings.root.max_steps
         );
         return Err(FnError::domain(message).at(span));
@@ -322,7 +322,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     match dense::cholesky(&both, n) {
         Some(_) => Ok(()),
         None => Err(FnError::domain(format!(
-            "{name}: where the search for a mode of the latent variables ended there is none"
+            "{name}: the search for a mode of the latent variables ended at a point that is not a mode"
         ))),
     }
 }
@@ -341,7 +341,9 @@ fn drawn(
     let (values, vectors) = dense::eigen_symmetric(&symmetric, n);
     let address = machine.address.at(span);
     let Some(rng) = &mut machine.rng else {
-        return Err(FnError::invalid(format!("{name}: there are no random numbers here")).at(span));
+        return Err(
+            FnError::invalid(format!("{name}: random numbers are not available here")).at(span),
+        );
     };
     rng.go_to(address);
     for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {

@@ -39,7 +39,7 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// Work between two questions whether to go on: some hundred microseconds.
+/// Work between two interrupt checks: some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
@@ -92,7 +92,7 @@ impl<'m> Machine<'m> {
         self.steps += 1;
         if self.steps > self.limits.steps {
             let message = format!(
-                "gave up after {} steps: does this loop or recursion end?",
+                "stopped after {} steps: does this loop or recursion end?",
                 self.limits.steps
             );
             return Err(FnError::limit(message).at(span));
@@ -108,7 +108,7 @@ impl<'m> Machine<'m> {
     ) -> Eval<T> {
         if self.depth >= self.limits.depth {
             let message = format!(
-                "gave up {} levels deep: does this recursion end?",
+                "stopped {} levels deep: does this recursion end?",
                 self.limits.depth
             );
             return Err(FnError::excess(message).at(span));

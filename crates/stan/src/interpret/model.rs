@@ -84,7 +84,8 @@ impl Interpreter {
         }
         model.slots = std::mem::take(&mut machine.slots);
         model.locals = locals;
-        // Coordinates are counted by the transforms of an arbitrary point: their number does not depend on bounds.
+        // The transforms of an arbitrary point determine the number of coordinates, because it does not depend on
+        // bounds.
         model.dim = program
             .parameters
             .iter()
@@ -246,7 +247,11 @@ impl BoundModel {
     /// Fails if `z` has another dimension, or a bound rejects the point.
     pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
         if z.len() != self.dim {
-            let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
+            let message = format!(
+                "the point has {} coordinates instead of {}",
+                z.len(),
+                self.dim
+            );
             return Err(FnError::invalid(message).at(Span::default()));
         }
         machine.work(z.len(), Span::default())?;
@@ -419,13 +424,13 @@ impl BoundModel {
         }
         match count {
             0 => String::new(),
-            1 => format!("; of the data {} is NaN", names[0]),
+            1 => format!("; the data element {} is NaN", names[0]),
             _ if count > NAMED => format!(
-                "; of the data {} and {} more are NaN",
+                "; the data elements {} and {} more are NaN",
                 names.join(", "),
                 count - NAMED
             ),
-            _ => format!("; of the data {} are NaN", names.join(", ")),
+            _ => format!("; the data elements {} are NaN", names.join(", ")),
         }
     }
 }
@@ -483,7 +488,7 @@ impl Posterior for BoundModel {
                         true => (e / 2, rows / 2, [".real", ".imag"][e % 2]),
                         false => (e, rows, ""),
                     };
-                    // Coordinates that stand for elements have their index, others are counted.
+                    // Coordinates of elements have their index, and others are numbered.
                     match leaf {
                         Sized::Real | Sized::Int | Sized::Complex => {}
                         Sized::ComplexMatrix(..) => index.extend([e % rows + 1, e / rows + 1]),
@@ -530,7 +535,7 @@ impl BoundModel {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of that function.
     pub fn unconstrain_some(
         &self,
         lookup: &Unconstrained<'_>,
@@ -617,7 +622,7 @@ fn unconstrained(
 
 /// Numbers given in column-major order over all dimensions, in storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
-    // The numbers 0, 1, … in storage order, read in column-major order, tell where each came from.
+    // The numbers 0, 1, … in storage order, read in column-major order, show the origin of each.
     let count = ty.scalars();
     let mut order = Vec::with_capacity(count);
     let index_like = match ty.unwind() {

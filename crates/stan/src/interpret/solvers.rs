@@ -67,7 +67,7 @@ impl Interpreted<'_, '_> {
 /// The error of a function that returns a wrong number of values for its states.
 fn wrong_size(name: &str, found: usize, expected: usize) -> FnError {
     FnError::invalid(format!(
-        "{name}: the function gives {found} values for {expected} states"
+        "{name}: the function returns {found} values for {expected} states"
     ))
 }
 
@@ -192,7 +192,8 @@ fn solved(mut system: Interpreted<'_, '_>, ode: &Ode, x: Arguments<'_>) -> Eval<
             ""
         };
         let message = format!(
-            "{name}: no solution was found as far as output time {} (at most {} steps between times, relative tolerance {}){consistent}",
+            "{name}: the solver found no solution up to output time {} (at most {} steps between times, \
+             relative tolerance {}){consistent}",
             k + 1,
             ode.max_steps,
             ode.relative
@@ -233,7 +234,7 @@ pub(super) fn root(
     }
     if out.iter().any(|y| y.is_nan()) {
         let message = format!(
-            "{name}: no root was found within {} steps to {}",
+            "{name}: the solver found no root within {} steps to {}",
             root.max_steps, root.tolerance
         );
         return Err(FnError::domain(message).at(span));

@@ -37,7 +37,7 @@ impl Write for Short {
     }
 }
 
-/// How a statement ended.
+/// The flow of control after a statement.
 enum Flow {
     Next,
     Break,
@@ -288,7 +288,7 @@ impl Machine<'_> {
                 && !old.same_shape(&value)
             {
                 let message = format!(
-                    "`{}` is {}, but {} is assigned to it",
+                    "`{}` is {}, but the program assigns {} to it",
                     self.program.var(part.var).name,
                     old.describe(),
                     value.describe()
@@ -318,7 +318,7 @@ impl Machine<'_> {
     fn message(&mut self, parts: &[Message]) -> Eval<String> {
         let mut text = Short::default();
         for part in parts {
-            // What is beyond its length is left out.
+            // Elements beyond its length are omitted.
             let _ = match part {
                 Message::Text(s) => text.write_str(s),
                 Message::Value(e) => {

@@ -161,16 +161,17 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// Rows and columns of a matrix from which on factorisations take more than some milliseconds.
+/// Number of rows and columns of a matrix from which on factorisations take more than a few milliseconds.
 const LONG_EXTENT: usize = 128;
 
 /// Number of elements from which on sorting takes some tenths of a second.
 const LONG: usize = 1 << 22;
 
-/// Elements of which a transform takes some hundredths of a second.
+/// Number of elements for which a transform takes some hundredths of a second.
 const LONG_TRANSFORM: usize = 1 << 16;
 
-/// Elements of which distribution functions may take seconds: a series has up to a hundred million terms.
+/// Number of elements for which distribution functions may take seconds, because a series has up to a hundred million
+/// terms.
 const LONG_TAILS: usize = 256;
 
 /// Whether a call may take long because of this argument.

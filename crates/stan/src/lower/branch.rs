@@ -1,4 +1,4 @@
-//! Branches on conditions that depend on parameters: lowers both sides and selects between the results.
+//! Branches on conditions that depend on parameters. Both sides are lowered, and the graph selects between the results.
 
 use std::rc::Rc;
 
@@ -18,13 +18,13 @@ struct Side<'g, T> {
     outcome: Result<T, Box<EvalError>>,
     /// The log density it adds.
     terms: E<'g>,
-    /// Nonzero where it rejects.
+    /// Nonzero for draws that it rejects.
     guard: E<'g>,
     /// Its pending returns.
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// How deep a sum is searched for the value it started from.
+/// Largest depth of the search in a sum for its initial value.
 const ADDENDS: u32 = 64;
 
 /// d if `x` was computed as `old` + d.
@@ -42,7 +42,8 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
                 _ => return None,
             }
         };
-        // What depends on the old value is younger than it; of two such operands the older one is followed.
+        // Nodes that depend on the old value are younger than it. Of two such operands the search follows the older
+        // one.
         let reaches = |id: NodeId| id >= old;
         let (next, rest) = match op {
             ElemOp::Add if a == old || b == old => (old, x.tape.e(if a == old { b } else { a })),
@@ -56,7 +57,7 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     None
 }
 
-/// 1 where not 0.
+/// 1 where it is not 0.
 pub(super) fn boolean(e: E<'_>) -> E<'_> {
     let is_comparison = matches!(
         e.tape.graph.borrow().op(e.id),
@@ -208,7 +209,7 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// The effects of `then` where c holds, and of `otherwise` where it does not. Both may assign to `vars`.
+    /// The effects of `then` if c holds, and of `otherwise` if it does not. Both may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,
@@ -247,7 +248,7 @@ impl<'g> Lower<'_, 'g> {
                             let value = self.merged(c, old.as_ref(), &x, &y, span)?;
                             Some(value.of(&self.program.var(*var).ty))
                         }
-                        // Declared in one of the branches: out of sight after it.
+                        // Declared in one of the branches, so invisible after it.
                         (x, y) => x.or(y),
                     };
                     self.slots[slot] = merged;
@@ -270,13 +271,13 @@ impl<'g> Lower<'_, 'g> {
             && let (Ok(x), Ok(y)) = (x.e(self.tape), y.e(self.tape))
             && let (Some(a), Some(b)) = (increment(x, *old), increment(y, *old))
         {
-            // Both sides add to the variable: the sum stays one sum, only the increment is chosen.
+            // Both sides add to the variable, so the sum remains one sum, and only the increment is selected.
             return Ok((self.tape.e(*old) + c.select(a, b)).into());
         }
         if let (Sym::Overlay(x), Sym::Overlay(y)) = (x, y) {
             return self.merge_overlays(c, x, y).map_err(|e| e.at(span));
         }
-        // Local variables of the branches may have any shape; nobody sees them afterwards.
+        // Local variables of the branches may have any shape, because they are invisible afterwards.
         if let (Ok(a), Ok(b)) = (x.dims(), y.dims())
             && a != b
         {

@@ -17,14 +17,14 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 use crate::value::index::Idx;
 
-/// How a library function is lowered.
+/// The rule that lowers a library function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolved {
     /// As a function.
     Function(Builder),
     /// As a density.
     Density(Formula),
-    /// No builder: the function needs known arguments.
+    /// No builder, because the function needs known arguments.
     Known,
 }
 
@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
                 Ok(product)
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") && self.in_iterations() => {
-                let message = "every iteration of the loop draws random numbers of its own";
+                let message = "every iteration of the loop draws its own random numbers";
                 Err(FnError::records(message).at(expr.span))
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") => self.random_call(expr, id, call),
@@ -130,7 +130,7 @@ impl Lower<'_, '_> {
         self.built(id, args, levels, drop, span)
     }
 
-    /// How a library function is lowered.
+    /// The rule that lowers a library function.
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {
@@ -178,7 +178,8 @@ impl Lower<'_, '_> {
             }
             Resolved::Known => {
                 let message = format!(
-                    "function `{name}` is known but not supported yet in the log density with arguments that depend on parameters"
+                    "Jensen does not yet support function `{name}` in the log density with arguments that \
+                     depend on parameters"
                 );
                 Err(FnError::unsupported(message).at(span))
             }
@@ -249,7 +250,7 @@ impl Lower<'_, '_> {
         }
         if !matches!(name, "reduce_sum" | "reduce_sum_static") || args.len() < 3 {
             let message =
-                format!("function `{name}` is known but not supported yet in the log density");
+                format!("Jensen does not yet support function `{name}` in the log density");
             return Err(FnError::unsupported(message).at(expr.span));
         }
         let slice = self.expr(&args[1])?;
@@ -268,7 +269,7 @@ impl Lower<'_, '_> {
             vec![whole, Sym::Int(1), count]
         };
         let mut levels = vec![args[1].level, Level::Data, Level::Data];
-        // The grain size is of no consequence here.
+        // The grain size has no effect here.
         for arg in &args[3..] {
             values.push(self.expr(arg)?);
             levels.push(arg.level);

@@ -37,7 +37,7 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => {
                 let value = self.nested(expr.span, |lower| lower.composed(expr));
-                // What an operation without a form leaves behind may fail in other words.
+                // An operation without a graph form may fail later with another message.
                 self.fault(expr.span)?;
                 let value = value?;
                 Ok(value.of(&expr.ty))
@@ -116,14 +116,14 @@ impl<'g> Lower<'_, 'g> {
             )
             .at(span)),
             ExprKind::Target if self.in_iterations() => Err(FnError::records(
-                "an iteration of the loop looks at `target()`, to which earlier iterations have added",
+                "an iteration of the loop reads `target()`, which earlier iterations changed",
             )
             .at(span)),
             ExprKind::Target => {
                 self.site(expr);
                 Ok(self.target().into())
             }
-            ExprKind::FunRef(_) => Err(FnError::invalid("a function is no value").at(span)),
+            ExprKind::FunRef(_) => Err(FnError::invalid("a function is not a value").at(span)),
             ExprKind::Promote(a) => Ok(self.expr(a)?.promote(&expr.ty)),
         }
     }
@@ -169,7 +169,7 @@ impl<'g> Lower<'_, 'g> {
             return self.indexed_in_iterations(expr, base, indices);
         }
         let (idx, drawn) = self.indices_of_draw(indices)?;
-        // A variable is looked into where it stands: no copy of its table is held meanwhile.
+        // A variable is indexed directly, so that no copy of its table exists meanwhile.
         let held;
         let value = match &base.kind {
             ExprKind::Var(var) if self.slots[var.0 as usize].is_some() => {
@@ -243,7 +243,7 @@ impl<'g> Lower<'_, 'g> {
         }
         let within = cx.num(1.0).le(k) * k.le(cx.num(count as f64));
         tape.reject_where(within.not());
-        result.ok_or_else(|| FnError::invalid("an index into nothing"))
+        result.ok_or_else(|| FnError::invalid("an index of an empty container"))
     }
 
     /// The values of indices.
@@ -280,7 +280,8 @@ impl<'g> Lower<'_, 'g> {
     pub(super) fn int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;
         if self.differs_by_record(&value) {
-            let message = "records interact: this int depends on the records, so it is no size, bound or index that all of them share";
+            let message = "records interact: this int depends on the records, so it cannot be a size, bound or \
+                           index of all of them";
             return Err(FnError::records(message).at(expr.span));
         }
         value.int().map_err(|e| e.at(expr.span))

@@ -172,7 +172,7 @@ impl<'g> Lower<'_, 'g> {
                 length,
                 by_row,
             }),
-            // The ordinary way says what is wrong with the index.
+            // The general code reports the error in the index.
             _ => None,
         })
     }

@@ -1,7 +1,7 @@
 //! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. All other
 //! quantities are operations on the mode, with derivatives of the likelihood that are graphs as well.
 //!
-//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`; a has the size of the likelihood's derivatives, whatever the
+//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`, where a has the size of the likelihood's derivatives for any
 //! scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only
 //! f depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of
 //! a function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h,
@@ -64,7 +64,7 @@ impl<'g> Lower<'_, 'g> {
         let at = |e: FnError| e.at(span);
         let tape = self.tape;
         if form.draws {
-            let message = format!("function `{name}` is evaluated in generated quantities alone");
+            let message = format!("function `{name}` is only available in generated quantities");
             return Err(FnError::unsupported(message).at(span));
         }
         let call = form.arguments(name, args).map_err(at)?;
@@ -82,7 +82,7 @@ impl<'g> Lower<'_, 'g> {
             .chain(settings.iter().flatten())
             .any(|v| v.has_records(tape))
         {
-            let message = format!("records interact: {name} takes what differs by record");
+            let message = format!("records interact: an argument of {name} differs by record");
             return Err(FnError::records(message).at(span));
         }
         let levels = vec![Level::Param; covariance_args.len()];
@@ -90,7 +90,9 @@ impl<'g> Lower<'_, 'g> {
         let covariance = self.apply(callee, &covariance_args, &levels, false, span, site)?;
         let extents = covariance.dims().map_err(at)?;
         let Leaf::Matrix(rows, cols) = extents.leaf else {
-            return Err(FnError::invalid(format!("{name}: the covariance is no matrix")).at(span));
+            return Err(
+                FnError::invalid(format!("{name}: the covariance is not a matrix")).at(span),
+            );
         };
         let n = latent(name, (rows, cols)).map_err(at)?;
         let (start, found) = self.laplace_settings((name, &call), n, settings.as_deref(), span)?;
@@ -201,21 +203,22 @@ impl<'g> Lower<'_, 'g> {
             .any(|id| matches!(likelihood.op(id), Op::Solver(..)))
         {
             return refused(FnError::unsupported(format!(
-                "{name}: the likelihood solves equations of its own, of which there are no third derivatives; give it as a \
-                 function without solvers, or sample the latent variables"
+                "{name}: the likelihood uses a solver, which has no third derivatives; give a likelihood \
+                 without solvers, or sample the latent variables"
             )));
         }
         let derivatives = derivatives(&likelihood, n, block);
         if ends_early(&derivatives) {
             return refused(FnError::unsupported(format!(
-                "{name}: the likelihood has functions without the third and fourth derivatives that gradients and \
-                 Hessian-vector products of an approximation take; sample the latent variables"
+                "{name}: the likelihood uses functions without the third and fourth derivatives that gradients \
+                 and Hessian-vector products of an approximation need; sample the latent variables"
             )));
         }
         if leaves_blocks(&derivatives, n, block) {
             return refused(FnError::invalid(format!(
-                "{name}: the Hessian of the likelihood is not zero outside of its blocks of {block}: latent variables of different \
-                 blocks stand together in a term; give a size whose blocks hold those that do, at most {n}"
+                "{name}: the Hessian of the likelihood is not zero outside its blocks of {block}: a term \
+                 depends on latent variables of different blocks; give a block size that includes all latent \
+                 variables of each term, at most {n}"
             )));
         }
         Ok(derivatives)
@@ -255,7 +258,7 @@ impl<'g> Lower<'_, 'g> {
         let fixed = passed.held();
         let unit = identity(tape, n);
         let times = |matrix: E<'g>, x: E<'g>| matrix.matmul(x, n, n, 1);
-        // I − H K for the covariance K and the Hessian H of the likelihood in columns, where they are numbers.
+        // I − H K for the covariance K and the Hessian H of the likelihood in columns, if they are numbers.
         let jacobian =
             |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.held(), n, block);
         let known_start = start.values();
@@ -263,7 +266,7 @@ impl<'g> Lower<'_, 'g> {
         let begin = if known_start.is_some_and(|zeros| zeros.iter().all(|x| *x == 0.0)) {
             start
         } else {
-            // Newton's step from a start of θ leads to an a, whichever one θ has; where that is worse than 0, 0 is better.
+            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, 0 is used.
             let start = start.held();
             let found = at(&derivatives, start, fixed);
             let off = found[1] - times(hessian_times(tape, &found[2..], unit, n, block), start);
@@ -410,7 +413,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own: the mark of rules that end.
+/// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own, which marks rules without
+/// further derivatives.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {

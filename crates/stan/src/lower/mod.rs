@@ -93,10 +93,9 @@ pub struct Lowered {
 /// The reason why a program has no graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowerError {
-    /// The kind of the problem: [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`] may still be evaluated by the
-    /// interpreter.
+    /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
     pub kind: ErrorKind,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
     /// One line.
     pub message: String,
@@ -123,10 +122,10 @@ impl From<Box<EvalError>> for LowerError {
 /// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Largest number of statements and loop iterations, unless as many nodes are allowed.
+/// Largest number of statements and loop iterations, unless the same number of nodes is allowed.
 const STEP_LIMIT: u64 = 10_000_000;
 
-/// Steps between two questions whether to go on.
+/// Steps between two interrupt checks.
 const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages use memory.
@@ -157,8 +156,8 @@ fn with_stack<T: Send>(
                 kind: ErrorKind::Limit,
                 span: Span::default(),
                 message: format!(
-                    "cannot start a thread with a stack of {} MiB to compile the program: {error}: ask for fewer threads, \
-                     or for more room by `ulimit -v`",
+                    "cannot start a thread with a stack of {} MiB to compile the program: {error}: use fewer \
+                     threads, or raise `ulimit -v`",
                     STACK >> 20
                 ),
             })?
@@ -167,7 +166,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the current thread, if there are no others; programs that are too deep for a browser's stack fail
+/// Runs `lower` on the current thread, if there are no others. Programs that are too deep for a browser's stack fail
 /// there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
@@ -195,7 +194,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     let roots = scattered.iter().flat_map(Scattered::nodes);
     let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
     if turned {
-        // Columns of iterations are left behind.
+        // Discards the columns of iterations.
         graph = passes::settled(&graph, &roots);
     } else {
         graph.set_outputs(roots);
@@ -222,7 +221,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
 struct Unrolled {
     span: Span,
     what: String,
-    /// How often, `usize::MAX` if that shows only in the end.
+    /// The number of iterations, or `usize::MAX` if it is only known at the end.
     trips: usize,
     /// The reason why its iterations are not vectorised.
     apart: Option<EvalError>,
@@ -230,13 +229,13 @@ struct Unrolled {
 
 /// A `return` under a condition that depends on parameters: the following code applies only to the other draws.
 struct Exit<'g> {
-    /// 1 where the function has returned.
+    /// 1 for draws at which the function has returned.
     condition: E<'g>,
     /// With this value.
     value: Option<Sym>,
-    /// Terms of the log density that came before.
+    /// Earlier terms of the log density.
     terms: usize,
-    /// Guards that came before.
+    /// Earlier guards.
     guards: usize,
 }
 
@@ -257,7 +256,7 @@ struct Lower<'p, 'g> {
     /// Loops whose iterations are vectorised.
     turning: iterations::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
-    /// Whether `~` and `_lupdf` lose their constants here.
+    /// Whether `~` and `_lupdf` drop their constants here.
     drop_constants: bool,
     /// The axis of exchangeable data, if there is one.
     axis: Option<records::Axis>,
@@ -265,7 +264,7 @@ struct Lower<'p, 'g> {
     random: Option<random::Random>,
     /// The current address, for random numbers.
     address: Address,
-    /// Mixed into the provenance of nodes: the chain of calls that they come from.
+    /// The chain of calls from which nodes come, mixed into their provenance.
     site_base: u32,
     depth: u32,
     steps: u64,
@@ -369,7 +368,8 @@ impl<'p, 'g> Lower<'p, 'g> {
         if let Some(bad) = violated {
             if bad.scalar().is_some_and(|bad| bad != 0.0) {
                 let message = format!(
-                    "variable `{name}` violates its constraint whatever the parameters: it only depends on data"
+                    "variable `{name}` violates its constraint for all parameter values, because it depends \
+                     only on data"
                 );
                 return Err(FnError::domain(message).at(span));
             }
@@ -378,7 +378,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The sum of all terms; NaN for draws where a guard holds.
+    /// The sum of all terms, or NaN for draws at which a guard holds.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -415,7 +415,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.program.expr_count + 1 + var.0
     }
 
-    /// Counts a step; checks the limits.
+    /// Counts a step, and checks the limits.
     fn step(&mut self, span: Span) -> Eval<()> {
         if self.steps.is_multiple_of(ASK_EVERY) {
             self.halt.check(span)?;
@@ -427,7 +427,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
         let steps = STEP_LIMIT.max(self.options.node_limit as u64 / 2);
         if self.steps > steps {
-            let gave_up = format!("gave up after {steps} steps");
+            let gave_up = format!("stopped after {steps} steps");
             return Err(match self.loops.iter().any(|l| l.trips < usize::MAX) {
                 true => self.unrolled_too_far(&gave_up, span),
                 false => limit(format!("{gave_up}: does this loop or recursion end?"), span),
@@ -459,13 +459,14 @@ impl<'p, 'g> Lower<'p, 'g> {
                 let why = largest.apart.as_ref().map_or(String::new(), |why| {
                     let location = self.program.location(why.span);
                     format!(
-                        ", whose iterations are run one by one ({} at {location})",
+                        ", whose iterations Jensen runs one by one ({} at {location})",
                         why.message
                     )
                 });
                 limit(
                     format!(
-                        "{limit_text} while unrolling {}{why}; write this loop with vectors, which stay one operation whatever their length, or allow more (--memory-limit)",
+                        "{limit_text} while unrolling {}{why}; write this loop with vectors, which remain one \
+                         operation at any length, or raise the limit (--memory-limit)",
                         nest.join(" in ")
                     ),
                     largest.span,
@@ -477,7 +478,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     /// Runs `body` one level deeper.
     fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= DEPTH_LIMIT {
-            let message = format!("gave up {DEPTH_LIMIT} levels deep: does this recursion end?");
+            let message = format!("stopped {DEPTH_LIMIT} levels deep: does this recursion end?");
             return Err(FnError::excess(message).at(span));
         }
         self.depth += 1;

@@ -13,7 +13,7 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// Largest number of nodes of a graph of outputs; beyond it the interpreter is used.
+/// Largest number of nodes of a graph of outputs. Beyond it the interpreter is used.
 const NODE_LIMIT: usize = 4_000_000;
 
 /// The reported values of a program with its data, as a graph and the random numbers that it receives.
@@ -76,7 +76,7 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     outputs.push(tape.add_all(&guards).id);
     let mut graph = tape.graph.into_inner();
     if turned {
-        // Columns of iterations are left behind.
+        // Discards the columns of iterations.
         graph = passes::settled(&graph, &outputs);
     } else {
         graph.set_outputs(outputs);

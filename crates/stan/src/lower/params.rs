@@ -24,7 +24,7 @@ pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
         Sized::Matrix(rows, cols) => Leaf::Matrix(*rows, *cols),
         _ => {
             return Err(FnError::unsupported(
-                "numbers of this type are not one value in the log density",
+                "numbers of this type are not a single value in the log density",
             ));
         }
     };

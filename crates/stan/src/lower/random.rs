@@ -20,7 +20,7 @@ use crate::value::sized::Sized;
 /// Largest number of stages; each recomputes the results of earlier ones.
 const MOST_STAGES: usize = 8;
 
-/// Numbers of the first input; later ones have more.
+/// Size of the first input. Later inputs are larger.
 const FIRST_INPUT: usize = 64;
 
 /// Numbers of a distribution without parameters.
@@ -41,7 +41,7 @@ pub struct Numbers {
     pub input: usize,
     /// The first number.
     pub first: usize,
-    /// Their number.
+    /// The number of elements.
     pub len: usize,
 }
 
@@ -54,7 +54,7 @@ pub enum Argument {
     Computed {
         /// The first of its numbers, in storage order.
         first: usize,
-        /// What they are.
+        /// The type of the values.
         ty: Sized,
     },
 }
@@ -62,9 +62,9 @@ pub enum Argument {
 /// A call for standard numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
-    /// Where it stands.
+    /// Its location in the source.
     pub address: Address,
-    /// Of which distribution.
+    /// The distribution of the numbers.
     pub of: Standard,
     /// The destination of the numbers.
     pub to: Numbers,
@@ -73,7 +73,7 @@ pub struct StandardCall {
 /// A call of a library function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
-    /// Where it stands.
+    /// Its location in the source.
     pub address: Address,
     /// The function.
     pub function: BuiltinId,
@@ -96,7 +96,7 @@ pub(super) struct Stage {
 #[derive(Debug)]
 struct Input {
     node: NodeId,
-    /// The stages that come before its numbers.
+    /// The stages before its numbers.
     level: usize,
     used: usize,
     len: usize,
@@ -109,12 +109,12 @@ pub(super) struct Random {
     pub(super) stages: Vec<Stage>,
     /// After the coordinates.
     inputs: Vec<Input>,
-    /// The stages that come before each node.
+    /// The stages before each node.
     levels: Vec<usize>,
 }
 
 impl Random {
-    /// The stages that come before the numbers of these nodes.
+    /// The stages before the numbers of these nodes.
     fn level(&mut self, tape: &Tape, nodes: impl Iterator<Item = NodeId>) -> usize {
         let graph = tape.graph.borrow();
         for id in graph.ids().skip(self.levels.len()) {
@@ -182,7 +182,7 @@ impl Lower<'_, '_> {
     ) -> FnResult<Sym> {
         let (name, tape) = (id.name(), self.tape);
         let Some(random) = &mut self.random else {
-            let message = format!("{name}: there are no random numbers here");
+            let message = format!("{name}: random numbers are not available here");
             return Err(FnError::invalid(message));
         };
         let dims = dims_of_result(id, args, result)?;
@@ -219,7 +219,7 @@ impl Lower<'_, '_> {
         let level = random.level(tape, nodes.into_iter());
         if level >= MOST_STAGES {
             return Err(FnError::unsupported(
-                "random numbers that wait for many others one after another are left to the interpreter",
+                "the interpreter draws random numbers that depend sequentially on many others",
             ));
         }
         let (to, numbers) = random.room(tape, level + 1, dims.size());
@@ -260,7 +260,7 @@ type Made<'g> = (E<'g>, Option<E<'g>>);
 /// A random number from a standard one.
 struct Formula {
     of: Standard,
-    /// Whether containers are taken element by element.
+    /// Whether containers are handled element by element.
     each: bool,
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
@@ -327,7 +327,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments; `None` if one is neither a scalar nor has `len` elements, if that is given.
+/// The arguments. `None` if one is neither a scalar nor has `len` elements, if that is given.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
@@ -373,7 +373,7 @@ fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> 
             Ok(Dims::leaf(Leaf::Matrix(n, n)))
         }
         _ => Err(FnError::unsupported(format!(
-            "random numbers of `{name}` are left to the interpreter"
+            "the interpreter draws random numbers of `{name}`"
         ))),
     }
 }
@@ -395,7 +395,7 @@ fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
         (Type::Matrix, Leaf::Matrix(rows, cols)) => Sized::Matrix(rows, cols),
         _ => {
             return Err(FnError::unsupported(
-                "an argument that is no container of reals is left to the interpreter",
+                "the interpreter evaluates an argument that is not a container of reals",
             ));
         }
     };

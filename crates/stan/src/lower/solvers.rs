@@ -125,7 +125,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     ) -> Eval<Sym> {
         let values = self.exprs(args)?;
         if values.iter().any(|value| value.has_records(self.tape)) {
-            let message = format!("records interact: {name} takes what differs by record");
+            let message = format!("records interact: an argument of {name} differs by record");
             return Err(FnError::records(message).at(expr.span));
         }
         self.site(expr);
@@ -211,7 +211,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         let found = value.dims().map_err(|e| e.at(span))?.size();
         if found != size {
             let message = format!(
-                "{}: the function gives {found} values for {size} states",
+                "{}: the function returns {found} values for {size} states",
                 call.name
             );
             return Err(FnError::invalid(message).at(span));
@@ -400,7 +400,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             relative: integral_tolerance(tolerance).map_err(at)?,
         };
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
-            // Limits that are data are no parameters: an infinite slope there has no derivative to spoil.
+            // Limits that are data are not parameters, so an infinite slope there cannot affect a derivative.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
             let abscissa = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
             let mut args = vec![abscissa.x.into(), abscissa.distance.into()];
@@ -463,7 +463,7 @@ struct QuadratureNode<'h> {
     x: E<'h>,
     /// Its signed distance to the nearer limit; NaN if one is infinite.
     distance: E<'h>,
-    /// What it counts.
+    /// The weight of the integrand at this node.
     counts: E<'h>,
     /// Nonzero where the node is between the limits, and is not rounded onto one.
     within: E<'h>,

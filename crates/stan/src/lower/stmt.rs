@@ -392,7 +392,7 @@ impl<'g> Lower<'_, 'g> {
                 Sized::ComplexMatrix(n, self.extent(m, outer * n as f64, name)?)
             }
             SizedType::Array(n, inner) => {
-                // An element is a value of its own unless it is a number.
+                // An element is a value unless it is a number.
                 let copies = match **inner {
                     SizedType::Int | SizedType::Real => outer,
                     _ => outer * (size_of::<Sym>() as f64 / BYTES as f64),
@@ -561,7 +561,7 @@ impl<'g> Lower<'_, 'g> {
         };
         self.site(first);
         let drop = self.drop_constants;
-        // The arguments have their own sites; the density gets that of a node that is never made otherwise.
+        // The arguments have their own sites. The density gets the site of a node that does not occur otherwise.
         let site = first
             .id
             .0

@@ -63,14 +63,14 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let diagnostic = if refused == outcomes.len() {
         Diagnostic::error(Code::Unsupported, first.span, message)
     } else {
-        let message = format!("{message}: with some data this program is refused");
+        let message = format!("{message}: Jensen cannot fit this program for some data");
         Diagnostic::warning(Code::Unsupported, first.span, message)
     };
     let how = if program.data.is_empty() {
         return vec![diagnostic];
     } else {
         format!(
-            "found with made-up data: {refused} of {} sets were refused",
+            "tried with simulated data: {refused} of {} sets failed",
             outcomes.len()
         )
     };
@@ -80,7 +80,8 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
 /// The reason why lowering rejects the program with such data; `None` if the trial gives no result.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
-    // What would end a fit as well: neither the end of a trial nor data that others may be better than.
+    // A problem that would also end a fit: not the end of the trial itself, and not data for which other data may be
+    // better.
     let fails = |kind| own && matches!(kind, ErrorKind::Failed | ErrorKind::Excess);
     let bind = |seed| interpreter(own, seed).bind_invented(program.clone(), what);
     let bound = match bind(0) {
@@ -104,7 +105,7 @@ fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>
     }
 }
 
-/// One that loses patience; a program's `own` data may have the size that any fit allows.
+/// An interrupt that gives up early. A program's `own` data may have any size that a fit allows.
 fn interpreter(own: bool, seed: u64) -> Interpreter {
     let asked = AtomicU64::new(0);
     let limits = Limits::default();

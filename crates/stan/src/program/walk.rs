@@ -51,7 +51,7 @@ impl Expr {
 }
 
 impl LValue {
-    /// Hands over the indices.
+    /// Calls the visitor with the indices.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             LValue::Tuple(parts) => parts.iter().for_each(|part| part.visit(see)),

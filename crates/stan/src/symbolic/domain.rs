@@ -118,7 +118,7 @@ pub fn guard(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<(
     }
     let (zero, range) = (e.num(0.0), known::range(e));
     match domain {
-        // Infinities and NaN show in the log density by themselves.
+        // Infinities and NaN affect the log density by themselves.
         Domain::NotNan | Domain::Finite | Domain::Bool | Domain::AnyInt => {}
         Domain::Positive | Domain::PositiveFinite if !range.positive() => {
             e.tape.reject_where(e.le(zero));

@@ -104,7 +104,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
             (Some(rows), Some(cols)) => Leaf::Matrix(rows, cols),
         },
     };
-    // Outermost first; within a matrix the columns run outside the rows.
+    // Outermost first. Within a matrix, columns are the outer dimension.
     let mut order: Vec<usize> = (0..extents.len()).collect();
     if let Leaf::Matrix(..) = dims.leaf {
         order.swap(depth, depth + 1);
@@ -306,7 +306,7 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
     ))
 }
 
-/// Checks that `new` may replace a whole variable that holds `old`.
+/// Checks that `new` may replace a whole variable with the value `old`.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
     if let (Some([old, _]), Some([new, _])) = (old.parts(), new.parts()) {
         return check_shape(&old, &new);

@@ -1,12 +1,12 @@
 //! The graph under construction, with an expression type whose code reads like formulas.
 //!
-//! [`E`] is not `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities written in
-//! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first error with that location. Here
-//! nodes carry the location in the Stan program, arguments on an untaken side of a branch are replaced (`masked`),
-//! numbers known for each record are computed at once, `log` simplifies its argument, and a factor in an unrolled loop
-//! stays a factor so that iterations can be merged again. One type with hooks for both would burden each language with
-//! the rules of the other. The graph has everything that both share: the operations with their shapes, values and
-//! derivatives.
+//! [`E`] differs from `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities
+//! written in Rust: it owns its graph, stamps each node with its caller's line, and keeps the first error with that
+//! location. Here nodes carry the location in the Stan program, arguments on an untaken side of a branch are replaced
+//! (`masked`), numbers known for each record are computed at once, `log` simplifies its argument, and a factor in an
+//! unrolled loop stays a factor so that iterations can be merged again. One type with hooks for both would burden each
+//! language with the rules of the other. The graph has everything that both share: the operations with their shapes,
+//! values and derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub struct Tape {
     pub graph: RefCell<Graph>,
     /// Scalars that are nonzero for rejected draws.
     pub guards: RefCell<Vec<NodeId>>,
-    /// Whether this is inside a loop that is being unrolled, where short containers are handled element by element.
+    /// Whether this is inside a loop that is being unrolled, in which short containers are handled element by element.
     pub unrolling: Cell<bool>,
     /// Nonzero for draws that execute the current code; `None` if all do.
     pub taken: Cell<Option<NodeId>>,
@@ -95,7 +95,7 @@ impl Tape {
             };
             args.iter().any(|id| g.shape(*id).record) && args.iter().any(whole)
         };
-        // What has no form stays so: numbers of it would fold to one that looks like any other.
+        // A value without a form remains so, because numbers would fold to a value that looks like any other.
         if mixed || self.fault.borrow().is_some() {
             return self.no_form("an operation on a whole vector").id;
         }
@@ -166,7 +166,7 @@ impl Tape {
             [] => self.constant(0.0),
             [one] => one,
             _ if self.records.get().is_some() => {
-                // Known numbers of records are added here, not in the graph.
+                // Known numbers of records are summed here, not in the graph.
                 let (left, right) = terms.split_at(terms.len() / 2);
                 let (left, right) = (self.add_all(left), self.add_all(right));
                 self.e(self.elem(ElemOp::Add, &[left.id, right.id]))
@@ -202,7 +202,7 @@ fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
 /// callers check first.
 #[derive(Clone, Copy, Debug)]
 pub struct E<'g> {
-    /// Where it is built.
+    /// The location where it is built.
     pub tape: &'g Tape,
     /// The node.
     pub id: NodeId,
@@ -295,7 +295,8 @@ impl<'g> E<'g> {
         sin => Sin;
         /// arctan x
         atan => Atan;
-        /// x where finite, else 0, without derivative: the shift in a log-sum-exp, on which the result does not depend
+        /// x if it is finite, otherwise 0, without derivative: the shift in a log-sum-exp, on which the result does not
+        /// depend
         pivot => Pivot;
         /// x, without derivative
         held => Held;
@@ -346,7 +347,7 @@ impl<'g> E<'g> {
         self.op1(ElemOp::Log1p)
     }
 
-    /// log(1 − x); of an inverse logit without rounding
+    /// log(1 − x), without rounding for an inverse logit
     pub fn log1m(self) -> Self {
         match self.inv_logit_argument() {
             Some(z) => -z.log1p_exp(),

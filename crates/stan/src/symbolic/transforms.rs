@@ -132,7 +132,7 @@ pub fn elementwise_free<'g>(x: E<'g>, bounds: Bounds<'g>) -> E<'g> {
         Bounds::Within(Bound::All(a), Bound::All(b)) => (x - a).log() - (b - x).log(),
         Bounds::Within(a, b) => {
             let ((a, has_a), (b, has_b)) = (split(a), split(b));
-            // Where there is no bound, the distance from it is 1.
+            // Without a bound, the distance from it is set to 1.
             let above = has_a.select(x - a, finite).log();
             let below = has_b.select(b - x, finite).log();
             let both = has_a * has_b;
@@ -208,7 +208,7 @@ pub fn structured<'g>(
             let (h, k) = (basis(tape, rows), basis(tape, cols));
             let left = h.matmul(z, rows, rows - 1, cols - 1);
             let x = left.matmul_with(k, rows, cols - 1, cols, false, true);
-            // In matrices the first row and column stand last.
+            // In matrices the first row and column are last.
             let position = |i: usize, n: usize| (i + 1) % n;
             let index: Vec<u32> = (0..rows * cols)
                 .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)
@@ -389,7 +389,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let m = k * (k - 1) / 2;
     let position = |i: usize, j: usize| {
         if matrix {
-            // Column j holds rows j + 1 … k − 1.
+            // Column j has rows j + 1 … k − 1.
             j * (2 * k - j - 1) / 2 + (i - j - 1)
         } else {
             i * (i - 1) / 2 + j
@@ -412,7 +412,8 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let jacobian = (tape.vector(&weights) * v).sum();
     // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
     let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
-    // A mask for each position grows with the fourth power of k; sums along whole rows are another product, with the third.
+    // A mask for each position would cost the fourth power of k. Sums along whole rows are another product, which costs
+    // the third.
     let all_sums = (k > MASKED).then(|| {
         let mut rows = vec![0; m];
         let mut earlier = vec![0.0; k * k];

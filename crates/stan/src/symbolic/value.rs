@@ -371,7 +371,8 @@ impl Sym {
         match self {
             Sym::Int(i) => Ok(*i),
             Sym::Scalar(_) => Err(FnError::unsupported(
-                "an int that depends on parameters is not supported yet here: the log density would jump with it",
+                "an int that depends on parameters is not supported yet here, because the log density would be \
+                 discontinuous",
             )),
             other => match other.known() {
                 Some(value) => value.int(),
@@ -562,7 +563,7 @@ impl Sym {
         }
     }
 
-    /// A tuple, or an array of tuples, with its parts apart.
+    /// A tuple, or an array of tuples, with separate parts.
     pub fn unpacked(&self) -> Option<Sym> {
         let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
         match self {
@@ -623,12 +624,12 @@ fn complex_here() -> FnError {
 /// A function of all records at once.
 pub fn interacting() -> FnError {
     FnError::records(
-        "records interact: this takes all records together, and the log density is no sum over them",
+        "records interact: this needs all records together, so the log density is not a sum over records",
     )
 }
 
 fn whole_overlay() -> FnError {
-    FnError::records("an iteration of the loop takes a whole container that iterations write to")
+    FnError::records("an iteration of the loop reads a whole container that iterations assign to")
 }
 
 /// A cell as a scalar.
@@ -703,7 +704,7 @@ impl Sym {
         })
     }
 
-    /// A container of these elements: element by element if short, else as one node.
+    /// A container of these elements: element by element if short, otherwise as one node.
     pub fn joined(tape: &Tape, dims: Dims, cells: Vec<Cell>) -> Sym {
         if dims.is_scalar() {
             return match cells[0] {

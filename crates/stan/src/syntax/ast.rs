@@ -41,16 +41,16 @@ impl BlockKind {
 pub struct Ident {
     /// The name.
     pub name: String,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
     /// Longest path to a leaf; the parser keeps it below a limit, so that walks may recurse.
     pub height: u32,
@@ -178,7 +178,7 @@ pub struct SizedType {
     pub sizes: Vec<Expr>,
     /// `<…>` as written.
     pub transform: Transform,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 
@@ -240,7 +240,7 @@ pub struct UnsizedType {
     pub depth: usize,
     /// The type below them.
     pub base: UnsizedBase,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 
@@ -275,9 +275,9 @@ pub struct Decl {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it is.
+    /// Its kind.
     pub kind: StmtKind,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 
@@ -326,7 +326,7 @@ pub struct Truncation {
     pub lower: Option<Expr>,
     /// Upper bound.
     pub upper: Option<Expr>,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 

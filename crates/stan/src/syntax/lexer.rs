@@ -129,7 +129,7 @@ impl Lexer<'_> {
         // A run of unknown characters is one mistake.
         if let Some(last) = self.out.diagnostics.last_mut()
             && last.code == Code::Syntax
-            && last.message == "this is not part of any word or symbol of Stan"
+            && last.message == "this is not a part of any word or symbol of Stan"
             && last.primary.span.file == span.file
             && last.primary.span.end == span.start
         {
@@ -139,7 +139,7 @@ impl Lexer<'_> {
         let mut diagnostic = Diagnostic::error(
             Code::Syntax,
             span,
-            "this is not part of any word or symbol of Stan",
+            "this is not a part of any word or symbol of Stan",
         );
         if text.starts_with('"') {
             diagnostic.message = "this string is not closed on its line".to_owned();

@@ -232,7 +232,7 @@ impl<'a> Old<'a> {
 
     /// A type and the declared names.
     fn typed(&self, start: usize, out: &mut String) -> usize {
-        // What is declared in today's way stays.
+        // Declarations in today's syntax remain unchanged.
         if self.kind(start) == TokenKind::Array {
             out.push_str(self.word(start));
             return start + 1;

@@ -5,9 +5,9 @@ use crate::source::Span;
 /// A token and its position; its text is read from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Its location in the source.
     pub span: Span,
 }
 
@@ -192,7 +192,7 @@ impl TokenKind {
         (TokenKind::Void as u8..=TokenKind::RowStochastic as u8).contains(&(self as u8))
     }
 
-    /// How messages name it.
+    /// Its name in messages.
     pub fn describe(self) -> &'static str {
         use TokenKind::*;
         match self {

@@ -59,7 +59,7 @@ pub(super) fn cholesky_corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut at = 0;
     for i in 0..n {
-        // log of what is left of the row's unit length, squared
+        // The log of the remainder of the row's unit length, squared
         let mut log_rest: f64 = 0.0;
         for j in 0..i {
             jacobian += log_sech2(z[at]) + 0.5 * log_rest;
@@ -158,7 +158,7 @@ pub(super) fn cov(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     push_product(&l, n, out);
     let mut jacobian = n as f64 * std::f64::consts::LN_2;
     for k in 0..n {
-        // The diagonal coordinate of row k stands at the end of its row of the triangle.
+        // The diagonal coordinate of row k is at the end of its row of the triangle.
         jacobian += (n - k + 1) as f64 * z[k * (k + 3) / 2];
     }
     jacobian
@@ -181,7 +181,7 @@ fn push_product(l: &[f64], n: usize, out: &mut Vec<f64>) {
 
 /// The lower Cholesky factor, column-major, reading the lower triangle.
 pub(super) fn cholesky(x: &[f64], n: usize, what: &str) -> Result<Vec<f64>, Violation> {
-    // Rows and columns change places on the way in and on the way out.
+    // Rows and columns are exchanged before and after.
     let transposed = |x: &[f64]| -> Vec<f64> {
         let positions = (0..n * n).map(|at| at % n * n + at / n);
         positions.map(|at| x[at]).collect()

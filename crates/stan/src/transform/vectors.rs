@@ -37,7 +37,7 @@ pub(super) fn sum_to_zero(z: &[f64], n: usize, out: &mut Vec<f64>) {
     for k in (1..n).rev() {
         let kf = k as f64;
         let w = z[k - 1] / (kf * (kf + 1.0)).sqrt();
-        // Later columns of the basis have ones here, this one has −k.
+        // Later columns of the basis have ones here, and this one has −k.
         x[k] = sum - kf * w;
         sum += w;
     }

@@ -290,7 +290,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 /// The factors of [`qr`], but for signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
-    // `x ← (I − 2 v vᵀ / vᵀv) x` of what a column has from row k on.
+    // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
     let reflect = |x: &mut [f64], v: &[f64], vv: f64| {
         let dot: f64 = v.iter().zip(&*x).map(|(v, x)| v * x).sum();
         let factor = 2.0 * dot / vv;

@@ -128,10 +128,10 @@ impl std::error::Error for FnError {}
 /// Result of a library function.
 pub type FnResult<T> = Result<T, FnError>;
 
-/// Asked now and then whether an evaluation is to end: it says why.
+/// A function that is called occasionally during an evaluation and returns the reason to end it, if any.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
-/// Starts a piece of work on a thread of its own.
+/// Starts a piece of work on a separate thread.
 type Start = fn(Box<dyn FnOnce() + Send>);
 
 /// Period between two checks of work on another thread.
@@ -145,7 +145,7 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Ends evaluations once `asked` gives a reason. Every thread calls it a few thousand times per second.
+    /// Ends evaluations once `asked` returns a reason. Every thread calls it a few thousand times per second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -180,7 +180,7 @@ impl Halt {
             return Ok(work());
         };
         let (done, waiting) = mpsc::channel();
-        // Nobody may be waiting any more.
+        // The caller may have stopped waiting.
         start(Box::new(move || drop(done.send(work()))));
         loop {
             match waiting.recv_timeout(PERIOD) {

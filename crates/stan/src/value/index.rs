@@ -34,11 +34,11 @@ pub enum IndexError {
         /// Size of the dimension.
         size: usize,
     },
-    /// The assigned value has another shape than the part.
+    /// The assigned value has another shape than its target.
     Shape {
         /// The kind of the part.
         expected: String,
-        /// What was assigned.
+        /// The kind of the assigned value.
         found: String,
     },
     /// More indices than dimensions, which the checker excludes.
@@ -409,7 +409,7 @@ pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), Ind
         },
         Some((Step::Index(idx), [])) => set(target, idx, new),
         Some((Step::Index(idx), rest)) => {
-            // Reading the part, changing it and writing it back is right for ranges, too.
+            // Reading the part, changing it and writing it back is also correct for ranges.
             let mut part = get(target, idx, None)?;
             set_path(&mut part, rest, new)?;
             set(target, idx, part)

@@ -211,7 +211,7 @@ impl Value {
     /// A `real` or `int` as a number.
     ///
     /// # Errors
-    /// Fails if the value is neither.
+    /// Fails for other values.
     pub fn real(&self) -> FnResult<f64> {
         match self {
             Int(i) => Ok(f64::from(*i)),
@@ -256,7 +256,7 @@ impl Value {
     /// The elements of a vector, row vector or array of reals without copying.
     ///
     /// # Errors
-    /// Fails if the value is none of these.
+    /// Fails for other values.
     pub fn slice(&self) -> FnResult<&[f64]> {
         match self {
             Vector(x) | RowVector(x) | Reals(x) => Ok(x),
@@ -377,7 +377,7 @@ impl Value {
     /// `f` of every real (or int, as a real) inside, container by container.
     ///
     /// # Errors
-    /// Fails if there are complex numbers or tuples inside.
+    /// Fails if it contains complex numbers or tuples.
     pub fn map_real(&self, f: &impl Fn(f64) -> f64) -> FnResult<Value> {
         let all = |x: &[f64]| x.iter().map(|x| f(*x)).collect();
         Ok(match self {
@@ -396,7 +396,7 @@ impl Value {
     /// `f` of every complex number inside, reals as complex ones.
     ///
     /// # Errors
-    /// Fails if there are tuples inside.
+    /// Fails if it contains tuples.
     pub fn map_complex(&self, f: &impl Fn(Complex64) -> Complex64) -> FnResult<Value> {
         let real = |x: &[f64]| x.iter().map(|x| f(Complex64::from(*x))).collect();
         let all = |x: &[Complex64]| x.iter().map(|x| f(*x)).collect();

@@ -268,7 +268,7 @@ pub fn part_of<'v>(value: &'v Value, path: &[usize]) -> &'v Value {
     })
 }
 
-/// Puts `part` at `path` of `value`.
+/// Writes `part` to `path` of `value`.
 pub fn put_part(value: &mut Value, path: &[usize], part: Value) {
     match (path.split_first(), value) {
         (Some((i, rest)), Value::Array(x) | Value::Tuple(x)) => {

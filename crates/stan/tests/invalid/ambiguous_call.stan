@@ -8,5 +8,5 @@ functions {
 }
 transformed data {
   real a = f(1,1);
-  //^ error[ambiguous-call]: this call of `f` could mean several of its signatures
+  //^ error[ambiguous-call]: this call of `f` matches several of its signatures
 }

@@ -40,7 +40,7 @@ transformed data {
   x[,1] = {1,2};
   x[{1,2},1] = {1,2};
   x[1:2][1] = {1,2,3};
-  //^ error[assignment]: on the left side, nothing can be indexed after a range or several indices
+  //^ error[assignment]: on the left side, no index can follow a range or several indices
 }
 // ----
 transformed data {
@@ -80,7 +80,7 @@ transformed data {
 transformed data {
   array[2] real a;
   a[{1,2}][1] = 2;
-  //^ error[assignment]: on the left side, nothing can be indexed after a range or several indices
+  //^ error[assignment]: on the left side, no index can follow a range or several indices
 }
 // ----
 model {

@@ -1,6 +1,6 @@
 model {
   real<lower=0> x;
-  //^ error[constraint]: local variables have no constraints
+  //^ error[constraint]: local variables cannot have constraints
 }
 // ----
 data {
@@ -75,17 +75,17 @@ data {
 // ----
 data {
   real<lower=0, lower=1> x;
-  //^ error[constraint]: `lower` is given twice
+  //^ error[constraint]: `lower` appears twice
 }
 // ----
 data {
   tuple(real, int)<lower=0> x;
-  //^ error[constraint]: a tuple has no bounds of its own
+  //^ error[constraint]: a tuple cannot have bounds
 }
 // ----
 functions {
   real f(real<lower=0> x) {
-  //^ error[constraint]: types of functions have no constraints
+  //^ error[constraint]: types of functions cannot have constraints
     return 1;
   }
 }

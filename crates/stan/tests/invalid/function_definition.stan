@@ -33,7 +33,7 @@ functions {
 // ----
 functions {
   real foo_lupdf(real x) {
-  //^ error[function-definition]: densities are defined with their constants
+  //^ error[function-definition]: a density must be defined with its constants
     return 1;
   }
 }

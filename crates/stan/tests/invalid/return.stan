@@ -1,23 +1,23 @@
 transformed data {
   return;
-  //^ error[return]: `return` stands outside of any function
+  //^ error[return]: `return` is outside any function
 }
 // ----
 model {
   return;
-  //^ error[return]: `return` stands outside of any function
+  //^ error[return]: `return` is outside any function
 }
 // ----
 functions {
   real f(int x) {
-  //^ error[return]: not every path through `f` returns a value
+  //^ error[return]: some path through `f` returns no value
     if (x) return 1;
   }
 }
 // ----
 functions {
   real f(int x) {
-  //^ error[return]: not every path through `f` returns a value
+  //^ error[return]: some path through `f` returns no value
     if (x) return 1;
     else return 2;
     print(1);
@@ -45,7 +45,7 @@ functions {
 // ----
 functions {
   real f(int x) {
-  //^ error[return]: not every path through `f` returns a value
+  //^ error[return]: some path through `f` returns no value
     {
       return 2;
     }
@@ -55,7 +55,7 @@ functions {
 // ----
 functions {
   real f(int x) {
-  //^ error[return]: not every path through `f` returns a value
+  //^ error[return]: some path through `f` returns no value
     for (i in 1:2) {
       if (i) return 1;
     }
@@ -64,7 +64,7 @@ functions {
 // ----
 functions {
   real f(int x) {
-  //^ error[return]: not every path through `f` returns a value
+  //^ error[return]: some path through `f` returns no value
     while (1) {
       if (x) return 1;
       break;
@@ -74,7 +74,7 @@ functions {
 // ----
 functions {
   real f(real x) {
-  //^ error[return]: not every path through `f` returns a value
+  //^ error[return]: some path through `f` returns no value
   }
 }
 // ----

@@ -52,10 +52,10 @@ generated quantities {
 // ----
 data {
   matrix[2] x;
-  //^ error[size]: this type takes 2 sizes, found 1
+  //^ error[size]: this type needs 2 sizes, found 1
 }
 // ----
 data {
   vector[2, 3] x;
-  //^ error[size]: this type takes 1 size, found 2
+  //^ error[size]: this type needs 1 size, found 2
 }

@@ -11,7 +11,7 @@ transformed data {
 // ----
 transformed data {
   break;
-  //^ error[syntax]: `break` stands outside of any loop
+  //^ error[syntax]: `break` is outside any loop
 }
 // ----
 transformed data {
@@ -23,10 +23,10 @@ transformed data {
   print("a", 1, [1]);
   reject("a");
   fatal_error("b");
-  //^ warning[unreachable]: this is never reached
+  //^ warning[unreachable]: no path of the program reaches this
   print();
-  //^ warning[unreachable]: this is never reached
-  //^ error[syntax]: `print` needs something to say
+  //^ warning[unreachable]: no path of the program reaches this
+  //^ error[syntax]: `print` needs an argument
 }
 // ----
 transformed data {
@@ -36,7 +36,7 @@ transformed data {
 // ----
 transformed data {
   real x = sin(1 | 2);
-  //^ error[syntax]: `sin` takes its arguments with commas, without `|`
+  //^ error[syntax]: `sin` separates its arguments by commas, without `|`
 }
 // ----
 transformed data {
@@ -120,7 +120,7 @@ transformed data {
 // ----
 functions {
   void f(vector[3] v) {
-  //^ error[syntax]: types of functions have no sizes
+  //^ error[syntax]: types of functions cannot have sizes
   }
 }
 // ----
@@ -145,7 +145,7 @@ data {
   real<lower=(1 > 2)> x;
   real<lower=1 + 2 * 3> y;
   real<lower=1 ? 2 : 3> z;
-  //^ error[syntax]: comparisons, logical operators and `?:` cannot stand in a bound
+  //^ error[syntax]: comparisons, logical operators and `?:` are not allowed in a bound
 }
 // ----
 model {
@@ -166,19 +166,19 @@ transformed data {
   vector x;
   //^ error[syntax]: expected `[` and 1 size of the type, found `x`
   matrix[3] m;
-  //^ error[size]: this type takes 2 sizes, found 1
+  //^ error[size]: this type needs 2 sizes, found 1
   foo x;
   //^ error[syntax]: `foo` is not a type
 }
 // ----
 transformed data {
   real x = fmin(1 | 2);
-  //^ error[syntax]: `fmin` takes its arguments with commas, without `|`
+  //^ error[syntax]: `fmin` separates its arguments by commas, without `|`
 }
 // ----
 transformed data {
   real x = fmin(1 | );
-  //^ error[syntax]: `fmin` takes its arguments with commas, without `|`
+  //^ error[syntax]: `fmin` separates its arguments by commas, without `|`
 }
 // ----
 transformed data {
@@ -193,7 +193,7 @@ functions {
 }
 transformed data {
   real x = f(1 | );
-  //^ error[syntax]: `f` takes its arguments with commas, without `|`
+  //^ error[syntax]: `f` separates its arguments by commas, without `|`
 }
 // ----
 model {
@@ -208,7 +208,7 @@ model {
 // ----
 model {
   target = 1;
-  //^ error[syntax]: `target` can only be added to
+  //^ error[syntax]: `target` supports only `+=`
 }
 // ----
 model {
@@ -223,7 +223,7 @@ model {
 // ----
 model {
   else ;
-  //^ error[syntax]: this `else` belongs to no `if`
+  //^ error[syntax]: this `else` has no `if`
 }
 // ----
 model {
@@ -245,7 +245,7 @@ model {
 model {
   real x = 3 @ 4;
   //^ error[syntax]: expected `;` here, found `4`
-  //^ error[syntax]: this is not part of any word or symbol of Stan
+  //^ error[syntax]: this is not a part of any word or symbol of Stan
 }
 // ----
 model {
@@ -261,7 +261,7 @@ model {
   real x = 1.;
   int y = 3 & 4;
   //^ error[syntax]: expected `;` here, found `4`
-  //^ error[syntax]: this is not part of any word or symbol of Stan
+  //^ error[syntax]: this is not a part of any word or symbol of Stan
 }
 // ----
 data {
@@ -276,7 +276,7 @@ data {
 // ----
 data {
   array[2] array[3] real x;
-  //^ error[syntax]: an array of arrays is written as one
+  //^ error[syntax]: write an array of arrays as one array
 }
 // ----
 functions {
@@ -287,14 +287,14 @@ functions {
 // ----
 functions {
   real f(simplex x) {
-  //^ error[syntax]: `simplex` is a constrained type, which functions do not have
+  //^ error[syntax]: `simplex` is a constrained type, which functions cannot have
     return 1;
   }
 }
 // ----
 functions {
   real f(array[3] real x) {
-  //^ error[syntax]: array types of functions have no sizes
+  //^ error[syntax]: array types of functions cannot have sizes
     return 1;
   }
 }

@@ -28,7 +28,7 @@ transformed data {
 transformed data {
   vector[2] v;
   matrix[2,2] m = [v,v];
-  //^ error[type-mismatch]: `[…]` takes scalars, or row vectors to make a matrix; found vector
+  //^ error[type-mismatch]: `[…]` needs scalars, or row vectors to make a matrix; found vector
 }
 // ----
 transformed data {
@@ -54,12 +54,12 @@ functions {
 }
 transformed data {
   real a = f();
-  //^ error[type-mismatch]: `f` returns nothing and cannot be used as a value
+  //^ error[type-mismatch]: `f` returns no value, so it cannot be used as one
 }
 // ----
 transformed data {
   sin(1);
-  //^ error[type-mismatch]: the value of `sin` is not used
+  //^ error[type-mismatch]: the program does not use the value of `sin`
 }
 // ----
 transformed data {
@@ -72,7 +72,7 @@ transformed data {
   matrix[2,2] m;
   for (x in m) print(x);
   for (x in 1.0) ;
-  //^ error[type-mismatch]: a loop runs over arrays, and vectors and matrices of reals, found real
+  //^ error[type-mismatch]: a loop can iterate over arrays, and vectors and matrices of reals, but not real
 }
 // ----
 transformed data {
@@ -82,7 +82,7 @@ transformed data {
 // ----
 model {
   real x = integrate_ode(1);
-  //^ error[type-mismatch]: `integrate_ode` takes the name of a function here
+  //^ error[type-mismatch]: this argument of `integrate_ode` must be the name of a function
   x = multiply_log(1,2);
   //^ error[removed-syntax]: `multiply_log` is no longer part of Stan
   x = binomial_coefficient_log(1,2);
@@ -210,7 +210,7 @@ model {
 transformed data {
   int n = 3;
   for (i in n) {
-  //^ error[type-mismatch]: a loop runs over arrays, and vectors and matrices of reals, found int
+  //^ error[type-mismatch]: a loop can iterate over arrays, and vectors and matrices of reals, but not int
   }
 }
 // ----

@@ -1,6 +1,6 @@
 model {
   1 ~ normal_lpdf(0, 1);
-  //^ error[unknown-function]: after `~` a distribution is named without suffix
+  //^ error[unknown-function]: a distribution after `~` has no suffix
 }
 // ----
 model {

@@ -85,18 +85,18 @@ transformed parameters {
 // ----
 transformed data {
   real x = normal_lupdf(1 | 0, 1);
-  //^ error[wrong-block]: `normal_lupdf` may drop constants, so it can only be used where the log density is made
+  //^ error[wrong-block]: `normal_lupdf` may drop constants, so only code that computes the log density can use it
 }
 // ----
 generated quantities {
   real x = normal_lupdf(1 | 0, 1);
-  //^ error[wrong-block]: `normal_lupdf` may drop constants, so it can only be used where the log density is made
+  //^ error[wrong-block]: `normal_lupdf` may drop constants, so only code that computes the log density can use it
 }
 // ----
 functions {
   real f(real x) {
     return normal_lupdf(x | 0, 1);
-    //^ error[wrong-block]: `normal_lupdf` may drop constants, so it can only be used where the log density is made
+    //^ error[wrong-block]: `normal_lupdf` may drop constants, so only code that computes the log density can use it
   }
 }
 // ----
@@ -104,7 +104,7 @@ functions {
   real f_lp(real x) {
     x ~ normal(0,1);
     return normal_lupdf(x | 0, 1);
-    //^ error[wrong-block]: `normal_lupdf` may drop constants, so it can only be used where the log density is made
+    //^ error[wrong-block]: `normal_lupdf` may drop constants, so only code that computes the log density can use it
   }
 }
 // ----
@@ -128,7 +128,7 @@ parameters {
 parameters {
   real x;
   x = 1;
-  //^ error[wrong-block]: the `parameters` block holds declarations only
+  //^ error[wrong-block]: the `parameters` block can have only declarations
 }
 // ----
 data {

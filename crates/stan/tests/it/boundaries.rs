@@ -1,5 +1,5 @@
-//! Values and gradients at the bounds of domains and where numbers underflow or overflow, against Stan's, wherever
-//! those are finite. `tools/oracle/boundaries.py` makes the references.
+//! Values and gradients at the bounds of domains and near underflow or overflow, compared with finite values of Stan.
+//! `tools/oracle/boundaries.py` makes the references.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Small programs for the corners of the language, against reference values of value and gradient.
 //!
-//! `reference/corners.json` holds the programs; `reference/make_corners.py` says how the values were made.
+//! `reference/corners.json` holds the programs; `reference/make_corners.py` computed the values.
 
 use crate::support::agreement::{Outcome, compare};
 use crate::support::{bind, error, numbers};
@@ -31,7 +31,7 @@ fn check(corner: &Value) -> Result<(), String> {
             &mut value,
             LanesMut::new(&mut gradient, point.len(), 1),
         );
-        // The slopes of Stan's normal distribution functions are approximations of less than eight digits.
+        // The slopes of Stan's normal distribution functions are approximations with fewer than eight digits.
         let rough = corner["gradient_tolerance"].as_f64().unwrap_or(TOLERANCE);
         let slopes = gradient.iter().zip(numbers(&case["gradient"]));
         let pairs = [
@@ -121,7 +121,7 @@ fn empty_tails_and_impossible_outcomes_leave_derivatives_finite() {
     }
 }
 
-/// A Dirichlet-multinomial density of proportions that are nearly certain is that of the multinomial, whoever writes it.
+/// A Dirichlet-multinomial density with almost certain proportions equals that of the multinomial, in every form.
 #[test]
 fn large_sizes_of_a_dirichlet_leave_digits() {
     let by_hand = "functions { real dirmult(array[] int y, vector alpha) { real a = sum(alpha);

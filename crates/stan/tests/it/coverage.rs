@@ -1,6 +1,6 @@
-//! Which functions of the library evaluate: each signature up to two array dimensions in a program of its own, whose
-//! real arguments depend on a parameter. The page of the book is written by `JENSEN_GOLDEN=update` and compared
-//! otherwise; `JENSEN_COVERAGE=NAME` prints what became of the signatures of functions whose names contain NAME.
+//! Which functions of the library evaluate: each signature up to two array dimensions in a separate program, whose real
+//! arguments depend on a parameter. `JENSEN_GOLDEN=update` writes the page of the book, and other runs compare it;
+//! `JENSEN_COVERAGE=NAME` prints the results for signatures of functions whose names contain NAME.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use jensen_stan::{NoIncludes, check};
 /// Deepest array of an argument.
 const DEPTH: usize = 2;
 
-/// What became of a signature.
+/// The result for a signature.
 #[derive(Clone, Copy, Default)]
 struct Verdict {
     graph: bool,
@@ -26,7 +26,7 @@ struct Verdict {
 /// Name of a family, and whether a function belongs to it.
 type Family = (&'static str, fn(&str, &FunctionType) -> bool);
 
-/// Each function belongs to the first family that takes it.
+/// Each function belongs to the first family that accepts it.
 const FAMILIES: &[Family] = &[
     ("complex numbers", |_, f| {
         f.result.has_complex() || f.params.iter().any(|p| p.ty.has_complex())
@@ -59,7 +59,7 @@ fn family(name: &str, signature: &FunctionType) -> &'static str {
     of.map_or("containers", |(family, _)| family)
 }
 
-/// Whether the run takes a signature: no random numbers, no functions, no deeper arrays.
+/// Whether the run includes a signature: no random numbers, no functions, no deeper arrays.
 fn legal(name: &str, signature: &FunctionType) -> bool {
     let depth = |ty: &Type| ty.unwind().0;
     let function = |ty: &Type| matches!(ty.unwind().1, Type::Function(_));
@@ -174,7 +174,7 @@ fn verdict(source: &str, talk: bool) -> Verdict {
         );
     }
     let graph = !matches!(&lowered, Err(e) if e.kind == ErrorKind::Unsupported);
-    // What `jensen check` calls correct is lowered.
+    // Every program that `jensen check` calls correct can be lowered.
     assert_eq!(graph, said.is_empty(), "{source}{said:?}");
     Verdict {
         graph,
@@ -246,34 +246,34 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
     text
 }
 
-/// What the test `extremes` holds the densities to.
+/// The limit of the test `extremes` for densities.
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 
-Errors of log densities at arguments where terms cancel, relative to the larger one of the log density and 1: each is below the
-power of ten that stands here, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
-have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test extremes` compares the worst 200 points of each
-distribution. Where an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance leave a number of order
+The table bounds the errors of log densities at arguments where terms cancel, relative to the larger of the log density
+and 1. Each error is below the power of ten in the column, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
+have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test it extremes::` compares the worst 200 points of each
+distribution. If an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance cancel to a number of order
 one.
 
 | distribution | in the log density | in the interpreter |
 | --- | ---: | ---: |
 ";
 
-const PREFACE: &str = "# What of Stan's library evaluates
+const PREFACE: &str = "# Functions of Stan's library that Jensen evaluates
 
-A signature is a function with types of its arguments. The table counts those of at most two array dimensions that may
-stand in a log density and take no functions, and of them those that evaluate in the log density, where every real
-argument depends on a parameter, and in the interpreter, which computes transformed data and generated quantities. The
-page is made by `JENSEN_GOLDEN=update cargo test -p jensen-stan --test coverage`, and the same test without the variable
-compares it.
+A signature is a function with types of its arguments. The table counts the signatures of at most two array dimensions
+that a log density may use and that have no function among their arguments. The next columns count the signatures that
+Jensen evaluates in the log density, where every real argument depends on a parameter, and in the interpreter, which
+computes transformed data and generated quantities. `JENSEN_GOLDEN=update cargo test -p jensen-stan --test it coverage::`
+writes the page, and the same test without the variable compares it.
 
 | family | signatures | in the log density | in the interpreter |
 | --- | ---: | ---: | ---: |
 ";
 
 const MISSING: &str = "
-## What does not evaluate everywhere
+## Functions with gaps
 
 | function | signatures | in the log density | in the interpreter |
 | --- | ---: | ---: | ---: |

@@ -19,6 +19,6 @@ fn evaluators_agree_on_generated_programs() {
             Err(problem) => panic!("seed {seed}: {problem}\n{source}"),
         }
     }
-    // The comparison is worth something only if most programs have a density.
+    // The comparison is meaningful only if most programs have a density.
     assert!(2 * outcomes[&Outcome::Agreed] > PROGRAMS, "{outcomes:?}");
 }

@@ -1,4 +1,5 @@
-//! What `check` lets through is evaluated, or said not to be with its location; and programs have no limits of length.
+//! Jensen evaluates every program that `check` accepts, or reports the location of a construct that it cannot evaluate;
+//! and programs have no length limit.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +10,7 @@ use jensen_stan::evaluable::unsupported;
 use jensen_stan::lower::{LowerOptions, lower, refusals};
 use jensen_stan::{NoIncludes, check};
 
-/// Lines and columns of what is not evaluated.
+/// Lines and columns of constructs that cannot be evaluated.
 fn locations(source: &str) -> Vec<(usize, usize)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = checked.program.expect("a correct program");
@@ -23,7 +24,7 @@ fn locations(source: &str) -> Vec<(usize, usize)> {
 fn what_no_density_computes_is_said_with_its_location() {
     let schur = "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(complex_schur_decompose_t(M)));\n}";
     assert_eq!(locations(schur), [(3, 26)]);
-    // In a function, once it is called from where it cannot be computed.
+    // In a function, if the program calls it where it cannot be evaluated.
     let within = "functions { real f(matrix m) {\n  return sum(get_real(complex_schur_decompose_t(m)));\n} }\n";
     assert_eq!(locations(&format!("{within}model {{}}")), []);
     let called = format!("{within}parameters {{ matrix[2,2] M; }} model {{ target += f(M); }}");
@@ -43,7 +44,7 @@ fn what_is_computed_of_data_alone_may_be_used_there() {
     assert_eq!(locations(&of_parameters), [(2, 10)]);
 }
 
-/// Line, whether it is an error, and message of what lowering refuses of a program without its data.
+/// Line, whether it is an error, and message of the constructs that lowering refuses in a program without its data.
 fn refused(source: &str) -> Vec<(usize, bool, String)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = Arc::new(checked.program.expect("a correct program"));
@@ -65,7 +66,7 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let found = refused(loops);
     assert_eq!((found[0].0, found[0].1), (13, true), "{found:?}");
     assert!(found[0].2.contains("loop bounds"), "{found:?}");
-    // Without data it is known; a condition on data may leave it out.
+    // The check works without data; a condition on data may skip the construct.
     let endless = "parameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  while (x < a) x *= 2;\n  target += -x * a;\n}";
     assert_eq!(refused(endless)[0].0, 4);
     let switched = "data { int<lower=0, upper=1> careful; }\nparameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  if (careful)\n    \
@@ -77,7 +78,7 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let off = switched.replace("int<lower=0, upper=1> careful", "int quick");
     let found = refused(&off.replace("if (careful)", "if (!quick)"));
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
-    // Nothing is said of a program for which no data are made up, and of one that is computed.
+    // `check` reports nothing for a program whose data it cannot make up, and for one that it can evaluate.
     let fine = "data { int N; array[N] int<lower=0> y; tuple(real, vector<lower=0>[N]) t; }\n\
         parameters { real<lower=0> a; }\nmodel { y ~ poisson(a * t.1); }";
     assert_eq!(refused(fine), []);
@@ -196,7 +197,7 @@ fn data_that_are_no_numbers_are_named() {
     assert_eq!(fine.where_missing("a location is NaN"), "");
 }
 
-/// What a program without data does is what it always does: `check` says what a fit would.
+/// For a program without data, `check` reports the errors that would end every fit.
 #[test]
 fn programs_without_data_are_refused_for_what_ends_their_fits() {
     for (source, part) in [

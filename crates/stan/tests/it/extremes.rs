@@ -1,6 +1,6 @@
-//! Log densities at extreme arguments, where terms cancel, against 60 digits of an outside oracle
-//! (`tools/oracle/extremes.py`): the worst 200 of 10⁴ points a distribution. With `JENSEN_EXTREMES=FILE` the test reads all
-//! points, and keeps the worst ones and how far off they are.
+//! Log densities at extreme arguments, where terms cancel, against 60 digits of an external oracle
+//! (`tools/oracle/extremes.py`): the worst 200 of 10⁴ points for each distribution. With `JENSEN_EXTREMES=FILE` the
+//! test reads all points, and stores the worst ones with their errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::interpret::BoundModel;
 use jensen_stan::lower::{LowerOptions, lower};
 
-/// Points kept of each distribution.
+/// Stored points of each distribution.
 const KEPT: usize = 200;
 
 /// Leading arguments that are integers, of distributions that have some.
@@ -29,14 +29,14 @@ const WHOLE: &[(&str, usize)] = &[
     ("yule_simon", 1),
 ];
 
-/// Arguments, the log density there, and the line that they stand in.
+/// Arguments, the log density there, and their line in the file.
 struct Point {
     arguments: Vec<f64>,
     wanted: f64,
     line: String,
 }
 
-/// Errors of a log density: on the graph, and in the interpreter; relative to the larger one of it and 1.
+/// Errors of a log density on the graph and in the interpreter, relative to the larger of its magnitude and 1.
 type Errors = [f64; 2];
 
 fn reference(name: &str) -> PathBuf {
@@ -150,7 +150,7 @@ fn log_densities_keep_their_digits_at_extreme_arguments() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Keeps the worst points, and limits on their errors.
+/// Stores the worst points, and limits on their errors.
 fn keep(file: &Path) {
     let (mut kept, mut limits) = (String::new(), String::new());
     for (name, points) in points(file) {
@@ -173,7 +173,7 @@ fn keep(file: &Path) {
     std::fs::write(reference("extremes_limits.csv"), limits).expect("the limits are written");
 }
 
-/// Counts of which some are large: none, few, many, and all of the trials.
+/// Counts, some of them large: none, few, many, and all of the trials.
 const COUNTS: [f64; 5] = [0.0, 7.0, 20_000.0, 1_234_567_890.0, 2_000_000_000.0];
 
 const TRIALS: [f64; 5] = [30_000.0, 12.0, 1e9, 2_000_000_000.0, 2_000_000_000.0];

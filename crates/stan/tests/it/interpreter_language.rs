@@ -4,7 +4,7 @@ use crate::support::{JsonData, bind, program};
 use jensen_density::{DrawKey, Posterior, VariableKind};
 use jensen_stan::interpret::{ErrorKind, Interpreter, Limits};
 
-/// What a program of generated quantities computes, by variable.
+/// The values of a program's generated quantities, by variable.
 fn generated(source: &str, data: &str) -> Vec<(String, Vec<f64>)> {
     let model = bind(source, data).unwrap_or_else(|e| panic!("{e}"));
     let mut out = Vec::new();
@@ -303,7 +303,7 @@ fn errors_say_what_and_where() {
         "",
         "vector[2] x; x = [1, 2, 3]';",
         Failed,
-        "`x` is vector[2], but vector[3] is assigned to it",
+        "`x` is vector[2], but the program assigns vector[3] to it",
         "x",
     );
     check(
@@ -324,7 +324,7 @@ fn errors_say_what_and_where() {
         "",
         "while (1) { }",
         Limit,
-        "gave up after 100000 steps: does this loop or recursion end?",
+        "stopped after 100000 steps: does this loop or recursion end?",
         "while (1) { }",
     );
     check(
@@ -546,7 +546,7 @@ fn spectra_are_generated() {
     assert_eq!(out, [1.0, 2.0]);
 }
 
-/// The transforms as functions do what the declarations do.
+/// The transforms as functions agree with the declarations.
 #[test]
 fn transform_functions() {
     let declared = "parameters { simplex[3] s; cholesky_factor_corr[3] L; matrix<lower=1>[2, 2] m; } model { }";

@@ -1,5 +1,5 @@
-//! Embedded Laplace approximations: both evaluators against an outside oracle (`tools/oracle/laplace.py`), derivatives against
-//! differences, what is refused, and draws of the latent variables.
+//! Embedded Laplace approximations: both evaluators against an external oracle (`tools/oracle/laplace.py`), derivatives
+//! against differences, refusals, and draws of the latent variables.
 
 use crate::support::{bind, error, numbers};
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -92,7 +92,7 @@ fn what_is_data_changes_nothing() {
     let call = "laplace_marginal_poisson_log_lpmf(y | ix, rep_vector(e, 4), 1, K, (s, l, 4))";
     let at = [0.7, 2.0, 0.4];
     let (expected, gradient, _) = found(&program.replace("CALL", call), &at);
-    // The covariance is data, the likelihood is not, and the other way round.
+    // The covariance is data and the likelihood is not, and vice versa.
     for (of, others) in [(1, "s=0.7;l=2.0"), (2, "e=0.4")] {
         let mut source = program.replace("CALL", call);
         for other in others.split(';') {
@@ -202,7 +202,7 @@ fn infinite_arguments_stay_what_they_are() {
     assert!(error(with.0, without.0) < 1e-13, "{} {}", with.0, without.0);
 }
 
-/// What both evaluators say of a call that fails for every draw.
+/// The messages of both evaluators for a call that fails for every draw.
 fn refused(call: &str) -> String {
     let (program, _) = reference();
     let source = program.replace("CALL", call);
@@ -348,7 +348,7 @@ fn a_hessian_with_more_than_its_blocks_is_refused() {
             Err(error) => {
                 assert!(!holds, "{likelihood}, {block}: {error}");
                 assert_eq!(error.kind, ErrorKind::Failed);
-                assert!(error.message.contains("outside of its blocks"), "{error}");
+                assert!(error.message.contains("outside its blocks"), "{error}");
             }
         }
     }
@@ -356,7 +356,7 @@ fn a_hessian_with_more_than_its_blocks_is_refused() {
 
 #[test]
 fn a_root_that_is_no_mode_rejects_the_draw() {
-    // Two modes with a saddle at 0, where the search begins.
+    // Two modes with a saddle at 0, at which the search starts.
     let source = "functions { real ll(vector theta, real s) { return 3 * s * sum(theta .* theta) - sum(theta^4); }\n  \
         matrix K(real s, int n) { return diag_matrix(rep_vector(s, n)); } }\n\
         parameters { real<lower=0> s; }\n\
@@ -440,7 +440,8 @@ fn draws_of_the_latent_variables_have_the_moments_of_the_posterior() {
     }
 }
 
-/// `~` is the density without its constants, and of a tuple of arguments only those must be data that the function takes as such.
+/// `~` is the density without its constants, and in a tuple of arguments only those that the function declares as data
+/// must be data.
 #[test]
 fn statements_are_densities_and_tuples_are_taken_apart() {
     let program = |statement: &str| {
@@ -458,7 +459,7 @@ fn statements_are_densities_and_tuples_are_taken_apart() {
         "target += laplace_marginal_poisson_log_lpmf(k | ix, rep_vector(0, 5), 1, cov, (x, a, r));",
     );
     assert!(slopes.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-9));
-    // log 1! 2! 4! 3! 2! may be left out.
+    // log 1! 2! 4! 3! 2! can be omitted.
     let constant = (2.0 * 24.0 * 6.0 * 2.0_f64).ln();
     let gap = stated - called;
     assert!(gap.abs() < 1e-9 || (gap - constant).abs() < 1e-9, "{gap}");

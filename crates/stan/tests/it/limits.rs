@@ -1,4 +1,4 @@
-//! What ends an evaluation within a call of the library, and calls that are as fast as others' are.
+//! Limits that end an evaluation within a call of the library, and calls as fast as other libraries' calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use jensen_stan::{NoIncludes, check};
 
 use crate::support::JsonData;
 
-/// A program that computes `call` of a full matrix `m` of so many rows.
+/// A program that computes `call` of a full matrix `m` with this number of rows.
 fn program(rows: usize, call: &str) -> String {
     format!(
         "transformed data {{ matrix[{rows}, {rows}] m = to_matrix(sin(square(linspaced_vector({0}, 1, {0}))), {rows}, {rows});\n\
@@ -20,7 +20,7 @@ fn program(rows: usize, call: &str) -> String {
     )
 }
 
-/// A Schur form asks nobody, and takes many seconds of so many rows.
+/// A Schur form makes no checks, and takes many seconds for this number of rows.
 #[test]
 fn a_call_that_takes_long_is_not_waited_for() {
     let text = program(500, "get_real(complex_schur_decompose_t(m)[1, 1])");

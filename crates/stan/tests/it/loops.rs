@@ -1,8 +1,8 @@
-//! Programs written as loops beside the same programs written with vectors.
+//! Programs written as loops, compared with the same programs written with vectors.
 //!
-//! Each file of `programs` holds what both share, the way with loops and, where there is one, the way with vectors. The
-//! interpreter says what is right; the graph of the loops has as many nodes for many iterations as for few, and not many more
-//! than that of the vectors.
+//! Each file of `programs` holds the common part, the form with loops and, if it exists, the form with vectors. The
+//! interpreter gives the reference; the graph of the loops has the same number of nodes for few and many iterations,
+//! and few more than that of the vectors.
 
 use crate::support::agreement::Outcome;
 use crate::support::{bind, error};
@@ -114,7 +114,7 @@ fn derivatives(lowered: &Lowered) -> Graph {
     graph
 }
 
-/// Value and gradient of the executor, by the instructions of each level, against the slow evaluation.
+/// Value and gradient of the executor, with the instructions of each level, against the slow evaluation.
 fn executed(ways: &Ways, n: usize, lowered: &Lowered, graph: &Graph) -> Result<(), String> {
     let (dim, lanes) = (lowered.dim, 3);
     let z: Vec<f64> = (0..dim * lanes).map(|k| number(7 * k + 3)).collect();
@@ -258,8 +258,9 @@ fn the_iteration_that_fails_is_named_as_ever() {
     }
 }
 
-/// Bodies, a line each, over vectors and matrices that differ from iteration to iteration: in a loop of so many iterations that they are taken
-/// together where that has a form. Most have none, which must be seen wherever in a function it shows.
+/// Bodies, one per line, over vectors and matrices that differ from iteration to iteration, in a loop with enough
+/// iterations to be joined into vector operations if the body has such a form. Most have none, and Jensen must
+/// detect this at any place in a function.
 #[test]
 fn bodies_with_vectors_and_matrices_are_what_they_are_iteration_by_iteration() {
     let iterations = 50;

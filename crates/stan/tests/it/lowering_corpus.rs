@@ -5,7 +5,7 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity, evaluate};
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 
-/// Where the oracle does not name another one: solvers have their own.
+/// The tolerance unless the oracle names another one: solvers have separate ones.
 const TOLERANCE: f64 = 1e-8;
 
 /// The graph with the gradient as second output.
@@ -55,7 +55,8 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
         compare("value", "value", both[0][0])?;
         let value = |lowered: &Lowered| evaluate(&lowered.graph, &[&z], None)[0][0];
         compare("value without Jacobian", "value_no_jacobian", value(&bare))?;
-        // The reference keeps what its tool keeps: of an inverse Wishart density with known degrees of freedom, all.
+        // The reference keeps the terms that its tool keeps: all terms of an inverse Wishart density with known degrees
+        // of freedom.
         if !source.contains("inv_wishart") {
             compare("value without constants", "value_propto", value(&dropped))?;
         }
@@ -77,10 +78,10 @@ fn reference_values() {
     corpus::check_every(check_model);
 }
 
-/// The largest number of coordinates whose second derivatives are all looked at.
+/// The largest number of coordinates for which the test checks all second derivatives.
 const WHOLE: usize = 200;
 
-/// Every second derivative that is not in the pattern is zero, and says so for how many it is claimed.
+/// Checks that every second derivative outside the pattern is zero, and returns the number of these entries.
 fn outside_the_pattern(given: &corpus::Model) -> Result<usize, String> {
     let model = bind(&given.source, &given.data).map_err(|e| e.to_string())?;
     let lowered = lower(&model, LowerOptions::default()).map_err(|e| e.to_string())?;
@@ -111,7 +112,7 @@ fn outside_the_pattern(given: &corpus::Model) -> Result<usize, String> {
             let joined = |j: usize| i == j || pattern.neighbours(i).contains(&(j as u32));
             for (j, h) in row.iter().enumerate().filter(|&(j, _)| !joined(j)) {
                 absent += 1;
-                // What rounding leaves of terms that vanish.
+                // Rounding errors of terms that cancel.
                 if h.abs() > 1e-12 * largest {
                     return Err(format!(
                         "coordinates {i} and {j}: {h}, though the pattern has none"
@@ -130,6 +131,6 @@ fn patterns_leave_no_derivative_out() {
         absent.set(absent.get() + outside_the_pattern(model)?);
         Ok(())
     });
-    // The corpus has chains, fields and hierarchies: the pattern is worth something.
+    // The corpus has chains, fields and hierarchies, so the pattern is useful.
     assert!(absent.get() > 100_000, "{}", absent.get());
 }

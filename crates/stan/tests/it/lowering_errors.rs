@@ -1,5 +1,5 @@
-//! What cannot be lowered is said in one line that names the construct and where it stands; draws that a program
-//! rejects are NaN; loops cost what their iterations cost.
+//! For a construct that cannot be lowered, one line names the construct and its location; draws that a program rejects
+//! are NaN; the cost of loops is the cost of their iterations.
 
 use crate::support::bind;
 use jensen_graph::evaluate;
@@ -27,7 +27,7 @@ fn unsupported_constructs_are_named() {
     let cases = [
         (
             "parameters { real x; }\nmodel { target += get_real(complex_schur_decompose_t([[x, 1], [2, 3]])[1, 1]); }",
-            "model.stan:2:28: function `complex_schur_decompose_t` is known but not supported yet",
+            "model.stan:2:28: Jensen does not yet support function `complex_schur_decompose_t`",
         ),
         (
             "parameters { real x; }\nmodel {\n  real y = x;\n  while (y < 3) y += 1;\n}",
@@ -146,7 +146,7 @@ fn the_node_limit_names_the_loop() {
     );
     for part in [
         "vectors",
-        "an iteration needs what an earlier one has left in `s` at model.stan:3:15",
+        "an iteration reads `s`, which an earlier iteration assigned at model.stan:3:15",
         "--memory-limit",
     ] {
         assert!(error.message.contains(part), "{part} in {error}");

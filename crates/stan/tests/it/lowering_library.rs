@@ -1,5 +1,5 @@
-//! The lowered library against the interpreter, which has formulas of its own: values at several points, gradients
-//! against differences of the interpreter's values, and every way of passing scalars and containers.
+//! The lowered library against the interpreter, which has separate formulas: values at several points, gradients
+//! against differences of the interpreter's values, and every combination of scalars and containers.
 
 use crate::support::bind;
 use jensen_density::{DrawKey, Posterior};
@@ -142,7 +142,7 @@ fn compare(model: &BoundModel) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks one model block; only the parameters it names are declared.
+/// Checks one model block; it declares only the parameters that the block names.
 fn check(statements: &str) -> Result<(), String> {
     let declared: String = PARAMETERS
         .lines()
@@ -642,7 +642,7 @@ model {
         v.2.2.imag m.1.1.real m.1.1.imag m.2.1.real m.2.1.imag m.1.2.real m.1.2.imag m.2.2.real m.2.2.imag t:1 \
         t:2.real t:2.imag";
     assert_eq!(names.join(" "), expected);
-    // Each coordinate that is named above counts its factor, where the nonlinear terms are left out.
+    // Without the nonlinear terms, the derivative by each coordinate named above is its factor.
     let linear = source.replace("target += -norm", "target += 0 * -norm");
     let linear = linear.replace("(v[1][1])) -", "(v[1][1])) * 0 -");
     let linear = linear

@@ -1,5 +1,5 @@
 //! Distribution functions and special functions of parameters against values, gradients and second derivatives of an
-//! outside oracle (`tails.py` in `tools/oracle` and scripts beside it), and their conventions outside the support.
+//! external oracle (`tails.py` and other scripts in `tools/oracle`), and their conventions outside the support.
 
 use crate::support::{bind, numbers};
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -10,8 +10,8 @@ use serde_json::Value;
 /// Relative to the largest number of its kind.
 const TOLERANCE: [f64; 3] = [1e-11, 1e-9, 1e-8];
 
-/// What the scripts have written, how many cases there are at least, and whether the interpreter is as exact: its tails are
-/// not, far out.
+/// The output of the scripts, the smallest number of cases, and whether the interpreter has the same accuracy: its far
+/// tails do not.
 const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("../reference/tails.json"), 150, false),
     (include_str!("../reference/hypergeometric.json"), 40, true),
@@ -19,7 +19,8 @@ const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("../reference/wiener.json"), 12, true),
 ];
 
-/// Value, gradient and Hessian of a statement at a point, its parameters unconstrained; and the value by the interpreter.
+/// Value, gradient and Hessian of a statement at a point with unconstrained parameters, and the value by the
+/// interpreter.
 fn derivatives(
     statement: &str,
     names: &[String],

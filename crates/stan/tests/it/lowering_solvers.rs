@@ -1,5 +1,5 @@
 //! Solvers called from Stan programs: the graph against the interpreter, gradients against differences of the
-//! interpreter's values, products against differences of gradients, and what is said about mistakes.
+//! interpreter's values, products against differences of gradients, and messages about mistakes.
 
 use crate::support::bind;
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable};
@@ -99,7 +99,7 @@ fn equations() -> Vec<String> {
             "array[3] vector[2] y = ode_{name}_tol(decay, y0, 0, ts, 1e-9, 1e-10, 100000, {arguments});"
         ));
     }
-    // Start, first time and output times that depend on parameters; and everything but the state data.
+    // Start, first time and output times that depend on parameters; and a case in which all except the state are data.
     calls.push(format!(
         "array[3] real at = {{gap, gap + a, 5 + gap}};
          array[3] vector[2] y = ode_bdf_tol(decay, y0 * a, -gap, at, 1e-9, 1e-9, 100000, {arguments});"
@@ -155,7 +155,7 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
 
 /// Values, gradients and products of a program at two points.
 fn check(source: &str) {
-    // Differences are those of steps with a tolerance of 1e-6 where none is given.
+    // Without a given tolerance, differences use steps with a tolerance of 1e-6.
     let rough = ["ode_rk45(", "ode_ckrk("]
         .iter()
         .any(|name| source.contains(name));
@@ -235,7 +235,7 @@ fn differential_equations() {
     }
 }
 
-/// Equations without derivatives, equations that are no rates, an equation with rates written so, and times that are equal.
+/// Equations without derivatives, equations that are not rates, an equation with rates in this form, and equal times.
 #[test]
 fn differential_algebraic_equations() {
     for call in [
@@ -276,7 +276,8 @@ fn rates_as_residuals() {
     assert_close("gradient", &found.1, &expected.1, 1e-7);
 }
 
-/// Closed forms, in transformed data and in generated quantities, and what is said of a start that is not consistent or finite.
+/// Closed forms, in transformed data and in generated quantities, and messages about a start that is not consistent or
+/// finite.
 #[test]
 fn algebraic_equations_are_interpreted() {
     let source = "functions {
@@ -350,7 +351,8 @@ fn roots_integrals_and_shards() {
     }
 }
 
-/// Data alone are solved in transformed data, and parameters in generated quantities; both agree with the closed form.
+/// Solutions for data alone in transformed data, and for parameters in generated quantities; both agree with the closed
+/// form.
 #[test]
 fn interpreted_blocks() {
     let source = "functions { vector f(real t, vector y, real k) { return -k * y; } }
@@ -409,7 +411,7 @@ model {{ {call} }}"
         (
             "array[1] vector[2] y = ode_rk45(g, [2, 1]', 0, {1.0}, k); target += y[1, 1];",
             ErrorKind::Failed,
-            "ode_rk45: the function gives 3 values for 2 states",
+            "ode_rk45: the function returns 3 values for 2 states",
         ),
     ];
     for (call, kind, expected) in cases {
@@ -422,7 +424,7 @@ model {{ {call} }}"
         assert_eq!(error.kind, kind, "{error}");
         assert!(error.to_string().contains(expected), "{error}");
     }
-    // What shows only in a draw rejects it, in both evaluators.
+    // An error that depends on a draw rejects the draw, in both evaluators.
     let rejected = [
         "target += solve_newton(h, [1]', k)[1];",
         "array[1] vector[1] y = ode_rk45_tol(f, [2]', 0, {1.0}, 1e-9, 1e-9, 2, k); target += y[1, 1];",

@@ -4,7 +4,7 @@ use jensen_stan::{NoIncludes, check, in_todays_syntax, modernise};
 
 fn becomes(old: &str, modern: &str) {
     assert_eq!(modernise(old), modern);
-    // What is of today stays as it is.
+    // Current syntax stays unchanged.
     assert_eq!(modernise(modern), modern);
 }
 
@@ -87,7 +87,7 @@ fn a_program_is_read_as_old_where_all_its_arrays_are() {
     ] {
         assert_eq!(read(today), today);
     }
-    // Every program of the language that is tested is one of today.
+    // Every tested program of the language uses current syntax.
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valid");
     for file in std::fs::read_dir(folder).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();

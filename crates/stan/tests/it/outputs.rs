@@ -1,11 +1,11 @@
-//! What programs report of draws: over the graph as by the interpreter, random numbers included.
+//! Outputs of programs for draws: the graph and the interpreter agree, including random numbers.
 
 use crate::support::{bind, corpus, error};
 use jensen_density::{DrawKey, Posterior, Scale};
 use jensen_math::simd::Simd;
 use jensen_stan::outputs::Outputs;
 
-/// Draws of one comparison; not a multiple of a vector's lanes.
+/// Draws of one comparison; not a multiple of the lanes of a vector.
 const DRAWS: usize = 21;
 
 /// Programs that only the interpreter follows.
@@ -29,7 +29,7 @@ fn keys() -> Vec<DrawKey> {
         .collect()
 }
 
-/// Compares the evaluators; the number of draws that the graph computed.
+/// Compares the evaluators, and returns the number of draws that the graph computed.
 fn compare(source: &str, data: &str, scale: f64) -> Result<usize, String> {
     let bound = bind(source, data).map_err(|e| e.to_string())?;
     let (points, keys) = (points(bound.unconstrained_dim(), scale), keys());
@@ -115,7 +115,7 @@ fn every_draw_of_these_is_computed_by_the_graph() {
             "",
             "real s = gamma_rng(b + 1, 1); real t = student_t_rng(5, s, b); int k = binomial_rng(20, inv_logit(t));",
         ),
-        // What one draw takes of the numbers is nothing to the others: branches, loops that end early, functions.
+        // The random numbers of one draw do not affect others: branches, loops that end early, functions.
         (
             "",
             "array[9] int y; for (n in 1:9) y[n] = v[1 + n % 3] > 0 ? -1 : neg_binomial_2_rng(b, 3); real z = std_normal_rng();",
@@ -169,7 +169,7 @@ fn every_draw_of_these_is_computed_by_the_graph() {
             "",
             "int k = categorical_logit_rng(v); real x = v[k]; vector[2] r = [L[1 + (a > 0), 1], L[1, k > 2 ? 1 : 2]]';",
         ),
-        // What is never assigned to, and what only depends on data.
+        // Variables without an assignment, and variables that depend only on data.
         (
             "",
             "real nothing; array[2] int none; real x = a; vector[0] empty; real two = 1 + 1; int n = poisson_rng(4);",
@@ -250,7 +250,7 @@ fn a_block_without_variables_is_run_unless_it_is_left_out() {
     assert_eq!(errors(&|name| name == "a"), 0);
 }
 
-/// Bounds that are infinite bound nothing, and may be those of some elements alone or depend on other parameters.
+/// Infinite bounds do not constrain, and may apply to some elements only or depend on other parameters.
 #[test]
 fn scales_are_those_of_the_constraints() {
     use Scale::{Identity, Log, Logit};

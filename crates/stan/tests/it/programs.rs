@@ -1,8 +1,8 @@
-//! Programs that must be accepted and programs that must be rejected, with what is said about them.
+//! Programs that the checker must accept or reject, with its messages.
 //!
-//! Each file under `valid/` and `invalid/` holds many programs, separated by `// ----`. Below a line stand the
-//! diagnostics that point at it, as `//^ kind[code]: message`; there are no others. All programs were once given to
-//! stanc (version 2.39), which accepts and rejects the same ones.
+//! Each file under `valid/` and `invalid/` holds many programs, separated by `// ----`. Below a line are the
+//! diagnostics that point at it, as `//^ kind[code]: message`; there are no others. stanc (version 2.39) accepts and
+//! rejects the same programs.
 //!
 //! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics; read the diff.
 
@@ -36,7 +36,7 @@ fn strip(program: &str) -> String {
         .collect()
 }
 
-/// The program with what the checker says below the lines it points at; and whether it was accepted.
+/// The program with the checker's messages below the lines at which they point, and whether it was accepted.
 fn annotate(program: &str) -> (String, bool) {
     let checked = check(program, "test", &NoIncludes);
     let mut out = String::new();

@@ -1,6 +1,6 @@
-//! Whatever the text, the checker answers; and valid programs pass.
+//! The checker returns for every text, and accepts valid programs.
 //!
-//! The plain run is modest; `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each kind.
+//! A normal run is small; `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each kind.
 
 use jensen_stan::pretty::{print_program, show_tokens, show_tree};
 use jensen_stan::program::{Expr, ExprKind, Program};
@@ -118,7 +118,7 @@ const WORDS: &[&str] = &[
     "\n",
 ];
 
-/// Cases of a plain run: stated here so that it is the same everywhere.
+/// The number of cases of a normal run, stated here to be the same everywhere.
 const CASES: u32 = 256;
 /// Cases of a long run.
 const MANY: u32 = 100_000;
@@ -343,7 +343,7 @@ fn nesting_is_bounded_and_says_so() {
     let chain = |link: &str, n: usize| format!("model {{ real x = 1{}; }}", link.repeat(n));
     assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize - 2)).is_some());
     assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize + 2)).is_none());
-    // Sums are read in parts, which stand deeper only by their number.
+    // The parser reads sums in parts, which only their number nests deeper.
     assert!(exercise(&chain(" + 1", 10_000)).is_some());
 }
 
@@ -366,6 +366,6 @@ fn two_hundred_lines_take_milliseconds() {
         })
         .min()
         .unwrap();
-    // The aim is 5 ms; the limit leaves room for a busy machine.
+    // The aim is 5 ms; the limit allows for a busy machine.
     assert!(best.as_millis() < 50, "{best:?}");
 }

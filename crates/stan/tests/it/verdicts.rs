@@ -1,5 +1,5 @@
-//! Programs with the verdict of Stan's own compiler (version 2.39): a line each in `verdicts/*.txt`, `+` accepted or `-`
-//! refused. `tools/oracle/verdicts.py` makes them.
+//! Programs with the verdict of Stan's own compiler (version 2.39): one per line in `verdicts/*.txt`, `+` for accepted
+//! or `-` for refused. `tools/oracle/verdicts.py` makes them.
 
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,7 @@ functions {
   real f(int x) {
     return 2;
     print(x);
-    //^ warning[unreachable]: this is never reached
+    //^ warning[unreachable]: no path of the program reaches this
   }
 }
 // ----
@@ -15,7 +15,7 @@ functions {
   real f(int x) {
     return 2;
     ;
-    //^ warning[unreachable]: this is never reached
+    //^ warning[unreachable]: no path of the program reaches this
   }
 }
 // ----
@@ -23,7 +23,7 @@ functions {
   real f(int x) {
     return 1;
     return 2;
-    //^ warning[unreachable]: this is never reached
+    //^ warning[unreachable]: no path of the program reaches this
   }
 }
 // ----
@@ -31,7 +31,7 @@ functions {
   real f(int x) {
     reject("a");
     print("b");
-    //^ warning[unreachable]: this is never reached
+    //^ warning[unreachable]: no path of the program reaches this
   }
 }
 // ----

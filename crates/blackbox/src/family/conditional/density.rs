@@ -62,8 +62,7 @@ impl Family for Conditional {
         }
         out
     }
-    /// For local parameters, the sum of the variance of their means and the mean of their variances over the global
-    /// parameters.
+    /// For local parameters, the variance of their means plus the mean of their variances over the global parameters.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
@@ -207,8 +206,8 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε` without skewness, then the
-    /// global parameters follow.
+    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε` without skewness, and
+    /// then the global parameters follow.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
@@ -232,7 +231,7 @@ impl Family for Conditional {
                     }
                 }
             }
-            // What the global parameters get of the local parameters' gradients, with none of their own.
+            // The contribution of the local parameters' gradients to the global parameters, without their own.
             let mut given = vec![[0.0; WIDTH]; k];
             given.extend_from_slice(&locals);
             let mut noise = pass.x.clone();

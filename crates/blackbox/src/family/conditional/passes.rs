@@ -1,4 +1,4 @@
-//! The way from noise to draws, by blocks of lanes, and derivatives back.
+//! Maps from noise to draws, by blocks of lanes, and derivatives in the reverse direction.
 
 use jensen_density::{Lanes, LanesMut};
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ pub(super) struct Pass {
     pub(super) scale: Vec<LaneRow>,
 }
 
-/// Passes of many lanes, without their noise, in reused memory.
+/// Passes of many lanes without their noise, in reused memory.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
@@ -32,7 +32,7 @@ pub(crate) struct Passes {
 }
 
 impl Conditional {
-    /// Rows of a block of lanes, the last lanes zero where there are no more.
+    /// Rows of a block of lanes, padded with zeros if there are fewer lanes.
     pub(super) fn block(
         rows: Lanes<'_>,
         which: impl Iterator<Item = usize>,
@@ -69,7 +69,7 @@ impl Conditional {
         }
     }
 
-    /// Writes the row of a block where its lanes are, as far as there are any.
+    /// Writes the row of a block to its lanes, as far as they exist.
     pub(super) fn write(row: &LaneRow, first: usize, out: &mut [f64]) {
         let width = WIDTH.min(out.len() - first);
         out[first..first + width].copy_from_slice(&row[..width]);
@@ -244,7 +244,7 @@ impl Conditional {
         }
     }
 
-    /// `out = ∂/∂x (log p + log |∂z/∂x|)` where the noise was x, from the gradient of log p at the draws.
+    /// `out = ∂/∂x (log p + log |∂z/∂x|)` at the noise x, from the gradient of log p at the draws.
     pub(crate) fn pull_density(
         &self,
         omega: &[f64],

@@ -16,7 +16,7 @@ use crate::family::rows::{LaneRow, Rows, WIDTH};
 const SMALL: f64 = 1e-3;
 const SMALL_IN_DERIVATIVES: f64 = 0.05;
 
-/// Largest g, with a skewness of 1.75. Quadrature at seven nodes says little of longer tails.
+/// Largest g, with a skewness of 1.75. Quadrature with seven nodes is inaccurate for longer tails.
 const LARGEST: f64 = 0.5;
 
 /// The variance of `h(ε)`.

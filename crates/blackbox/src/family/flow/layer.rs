@@ -46,7 +46,7 @@ impl Steps {
         Self { value: u, slope }
     }
 
-    /// Derivatives with respect to the inputs, from those with respect to the outputs.
+    /// Derivatives with respect to the inputs, from derivatives with respect to the outputs.
     pub(super) fn pull(&self, mut by_value: Vec<f64>) -> Vec<f64> {
         for (d, slope) in by_value.iter_mut().zip(&self.slope) {
             *d *= slope;
@@ -104,7 +104,7 @@ pub(super) fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: u
     out
 }
 
-/// Adds the derivatives with respect to the parameters, from those with respect to the outputs.
+/// Adds the derivatives with respect to the parameters, from derivatives with respect to the outputs.
 pub(super) fn affine_gradient(g: &[f64], x: &[f64], inputs: usize, lanes: usize, out: &mut [f64]) {
     let outputs = out.len() / (inputs + 1);
     let (matrix, shift) = out.split_at_mut(outputs * inputs);
@@ -166,8 +166,8 @@ impl Layer {
         }
     }
 
-    /// Derivatives with respect to the coordinates read, from those with respect to log scales and shifts. Adds the
-    /// derivatives with respect to the parameters to `out`, which begins at the layer.
+    /// Derivatives with respect to the coordinates read, from derivatives with respect to log scales and shifts. Adds
+    /// the derivatives with respect to the parameters to `out`, which begins at the layer.
     pub(super) fn back(
         &self,
         omega: &[f64],

@@ -18,7 +18,7 @@ pub struct MinibatchSettings {
     pub optimiser: Optimiser,
     /// Records of a batch, B.
     pub batch: usize,
-    /// Draws an iteration.
+    /// Draws per iteration.
     pub draws: usize,
     /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
     /// table. At least 1.
@@ -116,7 +116,7 @@ impl Fitting for MinibatchSettings {
         let prepared = at.prepared()?;
         let mut settings = *self;
         settings.memory_limit = settings.memory_limit.or(prepared.memory_limit());
-        // What suits the first family may be refused to a richer one.
+        // A value that suits the first family may be invalid for a richer one.
         if at.stream > 0 && settings.estimator == RecordEstimator::JointExact {
             settings.estimator = RecordEstimator::Joint;
         }

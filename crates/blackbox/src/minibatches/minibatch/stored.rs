@@ -1,4 +1,4 @@
-//! Their state in checkpoints.
+//! The state of minibatch methods in checkpoints.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 

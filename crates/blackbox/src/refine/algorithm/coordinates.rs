@@ -1,4 +1,5 @@
-//! The coordinates of a stationary phase, where its chains begin, and its draws in those of the approximation.
+//! The coordinates of a stationary phase, the starting points of its chains, and its draws in the coordinates of the
+//! approximation.
 
 use std::f64::consts::TAU;
 
@@ -32,7 +33,8 @@ impl<D: LogDensity> Refine<'_, D> {
         let (map, base) = (&self.target.map, &self.base);
         let middle = |x: &[f64]| map.middle(x, lanes);
         let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        // Particles of one time are copies of each other, and tell little of how global parameters hang together.
+        // Particles at one time are copies of each other, so they say little about the dependence between global
+        // parameters.
         let effective = (times > 1).then(|| whitening::effective(lanes, times) as f64);
         let transport = base.transport_of(&reached, (size, lanes), effective);
         let unbent = |y: &[f64]| {

@@ -15,13 +15,14 @@ use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::tail_modes;
 
-/// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
-/// enough, of draws that are trusted.
+/// Limits for trusted draws: the spread of the populations' log evidence in nats, and the share of transitions without
+/// a small enough step size.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
 /// The reason to reject mixed draws if separated tail modes are found and not explored.
-const TAIL_MODE: &str = "chains that were moved into a tail stay there, so the draws miss a part of the posterior, and the gradient \
-                     budget is too small to sample it";
+const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the draws miss a part of the \
+                         posterior, and the gradient budget does not suffice to sample it (--max-gradients \
+                         raises it)";
 
 impl<D: LogDensity> Refine<'_, D> {
     /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
@@ -33,7 +34,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let both = (state.kept > 0).then(|| state.recording.clone());
         state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
-        // A stationary phase that goes on has been weighed before.
+        // An extended stationary phase has been checked before.
         let went_on = !state.mixing().rhat.is_nan();
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
@@ -58,12 +59,14 @@ impl<D: LogDensity> Refine<'_, D> {
             .last()
             .expect("a stationary phase was begun");
         let mixed = reasons.is_empty();
-        // A stationary phase costs in proportion to its transitions; one that is less than half of the last is not worth it.
+        // A stationary phase costs in proportion to its transitions, and one with less than half of the last is not
+        // worth it.
         let cost = state.calls.gradients - state.calls_before;
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            // Before gradients are spent on smaller errors, because the draws may miss a part of the posterior.
+            // This comes before gradients are spent on smaller errors, because the draws may miss a part of the
+            // posterior.
             let mut elsewhere = self.probe_tails(state);
             if !elsewhere.is_empty() {
                 reasons.push(TAIL_MODE.to_owned());
@@ -71,7 +74,8 @@ impl<D: LogDensity> Refine<'_, D> {
             if let Some(Unanswered { share, points }) = self.look_beyond(state) {
                 elsewhere.push(points);
                 reasons.push(format!(
-                    "the draws lack at least {share:.1} times their own variance or mass: a slab, a long tail, a spike or another mode"
+                    "the posterior has a slab, a long tail, a spike or another mode that the draws miss: it \
+                     adds at least {share:.1} times their variance or mass"
                 ));
             }
             if elsewhere.is_empty() {
@@ -98,7 +102,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let length = self.choose_length(&state.recording.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
         if mixed {
-            // What was drawn without the chains that have joined is no posterior.
+            // Draws from before the new chains joined are not draws of the posterior.
             state.recording = Recording::default();
         }
         let shown = match mixed {
@@ -129,7 +133,8 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Mass that the draws of the finished stationary phase lack. Densities without known cost are not evaluated that far out.
+    /// Mass that the draws of the finished stationary phase miss. Densities without known cost are not evaluated that
+    /// far out.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
         self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
@@ -142,8 +147,9 @@ impl<D: LogDensity> Refine<'_, D> {
         )
     }
 
-    /// Lets chains from other points (sets of `dim × count`) join one population after another, replacing half of its own:
-    /// populations with few and with many of them agree once chains have moved between these points and the others.
+    /// Adds chains from other points (sets of `dim × count`) to one population after another, each replacing half of
+    /// its own. Populations with few and with many of them agree once chains have moved between these points and the
+    /// others.
     fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -268,7 +274,7 @@ fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
         .fold(ensemble.worst(&recording.log_p, chance), Mixing::join)
 }
 
-/// Quantities that are judged: coordinates, their spreads and the log density.
+/// Quantities to judge: coordinates, their spreads and the log density.
 pub(super) fn quantities(dim: usize) -> usize {
     2 * dim + 1
 }
@@ -300,13 +306,13 @@ impl RefineState {
         let mut reasons = Vec::new();
         if mixing.rhat > RHAT_LIMIT {
             reasons.push(format!(
-                "nested R̂ is {:.3}, above {RHAT_LIMIT}",
+                "nested R̂ is {:.3}, above the limit of {RHAT_LIMIT}",
                 mixing.rhat
             ));
         }
         if mixing.ess < policy.effective_draws {
             reasons.push(format!(
-                "the smallest effective sample size is {:.0}, below {}",
+                "the smallest effective sample size is {:.0}, below the limit of {}",
                 mixing.ess, policy.effective_draws
             ));
         }

@@ -87,7 +87,7 @@ fn best(b: &[f64], g: &[f64], radius: f64) -> f64 {
         }
     }
     let mut x = coordinates(high);
-    // The hard case: the rest of the way goes along the least eigenvector.
+    // The hard case: the rest of the step is along the least eigenvector.
     let room = (radius * radius - dot(&x, &x)).max(0.0);
     let at = values.iter().position(|l| *l == least).unwrap();
     x[at] = (x[at] * x[at] + room).sqrt().copysign(x[at]);

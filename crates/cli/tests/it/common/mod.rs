@@ -1,4 +1,4 @@
-//! Runs the command and looks at what it did.
+//! Runs the command and checks its results.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
@@ -18,7 +18,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The code, or everything that helps to understand another one.
+    /// The exit code, or all output that helps to explain another one.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(
@@ -100,7 +100,7 @@ pub fn oracle(name: &str) -> Value {
     read_json(&path)
 }
 
-/// A folder that goes away with the test, and files in it.
+/// A folder that the test deletes at its end, with files in it.
 pub struct Desk {
     folder: TempDir,
 }

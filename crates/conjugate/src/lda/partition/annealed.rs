@@ -31,7 +31,7 @@ pub enum Origin {
 /// An estimate of log C in nats, and its standard error over particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Annealed {
-    /// The estimate; too small on average.
+    /// The estimate, which is too small on average.
     pub log_c: f64,
     /// The relative standard error of the mean of the weights.
     pub standard_error: f64,
@@ -94,9 +94,9 @@ struct State {
     length: usize,
     /// Topic and word of each token, document after document.
     z: Vec<(usize, usize)>,
-    /// n_dk, a row per document.
+    /// n_dk, one row per document.
     of_document: Vec<u32>,
-    /// n_kv, a row per topic.
+    /// n_kv, one row per topic.
     of_topic: Vec<u32>,
     /// n_k.
     totals: Vec<u32>,
@@ -231,7 +231,7 @@ impl Gamma {
 struct Tables {
     topic: Gamma,
     word: Gamma,
-    /// Of Vη.
+    /// The gamma function for Vη.
     total: Gamma,
     /// Σ_d log Γ(Kα)/Γ(Kα + sN).
     documents: f64,

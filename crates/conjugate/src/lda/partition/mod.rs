@@ -6,7 +6,7 @@
 //! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
 //! ```
 //!
-//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments, Σ_v (Σ_k θ_k β_kv)^s; their updates (B.2)
+//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments, Σ_v (Σ_k θ_k β_kv)^s. Their updates (B.2)
 //! temper the complete data, and this normaliser belongs to these updates.
 //!
 //! Simple Monte Carlo fails here: the powers N and N D let extremely rare draws dominate the average, and a hundred
@@ -18,20 +18,20 @@
 //! ```
 //!
 //! for J categories with parameter a each, and the coefficient is a probability: tilted by x, g is the generating
-//! function of a count, and the J-fold sum of such counts must be n.
+//! function of a count, and the sum of J such counts must be n.
 //!
-//! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)): W(z) is the tempered weight of the documents' proportions,
+//! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)). W(z) is the tempered weight of the documents' proportions,
 //! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so
-//! tokens crowd into few topics as the temperature rises, and an average with evenly spread tokens is too small. The
-//! same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
+//! tokens concentrate in few topics as the temperature rises, and an average with evenly spread tokens is too small.
+//! The same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
 //!
 //! ```text
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts of documents under the weights e^λ, where the sum concentrates. The bound misses only the
-//! spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`] maximises it
-//! over patterns of m topics in use with one count and the others with another.
+//! The best n̂ are the counts of documents under the weights e^λ, around which the sum concentrates. The bound misses
+//! only the spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`]
+//! maximises it over patterns of m topics in use with one count and the others with another.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -87,7 +87,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     Partition { log_c, lower }
 }
 
-/// Largest number of steps towards the best counts of a pattern; a step without gain is the last.
+/// Largest number of steps towards the best counts of a pattern. A step without gain is the last.
 const STEPS: usize = 20;
 
 /// The largest bound over patterns of topics, in nats.
@@ -105,7 +105,7 @@ fn best_pattern(prior: &Sizes, s: f64) -> f64 {
             best = (value, used);
         }
     }
-    // Between its neighbours among those tried, by smaller and smaller steps.
+    // Between its neighbours among the tried values, by smaller and smaller steps.
     let mut step = best.1 / 4;
     while step > 0 {
         for near in [
@@ -136,7 +136,7 @@ fn best_pattern(prior: &Sizes, s: f64) -> f64 {
     value
 }
 
-/// The bound where all tokens are in `used` topics, evenly.
+/// The bound if all tokens are spread evenly over `used` topics.
 fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     let documents = Power::new(prior.topics, prior.alpha, prior.tokens, s);
     let (theta, _) = documents.moment(&[(used, 0.0)]);
@@ -157,11 +157,11 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// A tangent below log M of a topic near a count: its height there, and its slope.
+/// A tangent below log M of a topic near a count: its height, and its slope.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {
-        // log M of whole numbers is convex: the line through two neighbours is below all others.
+        // log M is convex at integers, so the line through two neighbours is below all others.
         let (below, above) = (at(count.floor()), at(count.floor() + 1.0));
         let slope = above - below;
         return (below + slope * (count - count.floor()), slope);

@@ -12,7 +12,7 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
         - special::lgamma(a * j + s)
 }
 
-/// Counts up to this are summed one by one, others by the trapezoidal rule over geometric steps.
+/// Largest count that is summed one by one. Larger counts use the trapezoidal rule with geometric steps.
 pub(super) const SINGLE: usize = 256;
 /// The ratio of those steps.
 const RATIO: f64 = 1.02;

@@ -41,7 +41,7 @@ fn moments_equal_enumeration() {
 
 #[test]
 fn the_saddle_point_joins_the_convolution() {
-    // Per token, on either side of the switch; and a coarse series beside a fine one.
+    // Per token, on either side of the switch, and a coarse series compared with a fine one.
     for (categories, a) in [(100, 0.01), (500, 0.02), (40, 1.0)] {
         for s in [0.9, 0.5, 0.1] {
             let below = log_moment(categories, a, 256.0, s) / 256.0;
@@ -163,8 +163,8 @@ fn log_c_of_two_topics_is_bounded_to_a_few_nats() {
 
 #[test]
 fn tokens_crowd_into_few_topics_of_a_large_corpus() {
-    // Nats a token of K = 500 topics over 14 000 terms, 65 tokens a document and 460 a term, where tokens are spread
-    // evenly over the topics that hold them: T, that number of topics, and the bound by the formula of its terms.
+    // Nats per token for K = 500 topics over 14 000 terms, 65 tokens per document and 460 per term, with tokens spread
+    // evenly over the topics in use: T, the number of these topics, and the bound by the formula of its terms.
     let prior = Sizes {
         topics: 500,
         terms: 14_000,
@@ -198,7 +198,7 @@ fn draws_find_a_small_log_c_and_miss_that_of_a_corpus() {
     assert!(drawn.log_c[0].abs() < 1e-12 && drawn.lower[0].abs() < 1e-12);
     for m in 1..3 {
         let (exact, drawn, lower) = (exact.log_c[m], drawn.log_c[m], drawn.lower[m]);
-        // Topics share their words' counts, which the series takes to be even: hence not closer.
+        // Topics share their words' counts, but the series treats these as even, which limits the accuracy.
         assert!((drawn - exact).abs() < 0.02 * exact, "{exact} {drawn}");
         assert!(lower < drawn);
     }
@@ -230,7 +230,7 @@ fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
     let partition = log_partition(&prior, &inverse);
     assert_eq!(partition.log_c[0], 0.0);
     assert!(partition.log_c.windows(2).all(|p| p[1] > p[0]));
-    // It is convex in s, so that slopes steepen with temperature.
+    // It is convex in s, so slopes increase with temperature.
     let slope =
         |m: usize| (partition.log_c[m + 1] - partition.log_c[m]) / (inverse[m] - inverse[m + 1]);
     assert!((0..28).all(|m| slope(m + 1) > slope(m)));
@@ -239,7 +239,7 @@ fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
     }
 }
 
-/// log C by the sum over all topics and words of all tokens, N whole tokens in each of D documents.
+/// log C by the sum over all topics and words of all tokens, N tokens in each of D documents.
 fn whole_sum(prior: &Sizes, s: f64) -> f64 {
     let (k, v) = (prior.topics, prior.terms);
     let (documents, length) = (prior.documents as usize, prior.tokens as usize);
@@ -292,7 +292,7 @@ fn log_c_of_tiny_corpora_is_bounded_and_annealing_finds_it() {
                 for (&s, bound) in inverse.iter().zip(bound) {
                     let exact = whole_sum(&prior, s);
                     let at = format!("{topics} {terms} {documents} {s}: {bound} {exact}");
-                    // What the bound misses of tiny sums, in nats: 0.036 at most.
+                    // The error of the bound for tiny sums, in nats: at most 0.036.
                     assert!((-1e-9..0.05).contains(&(exact - bound)), "{at}");
                     for origin in [Origin::Model, Origin::Uniform] {
                         let found = log_partition_annealed(&prior, s, origin, (400, 20), 1);

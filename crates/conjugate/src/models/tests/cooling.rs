@@ -1,8 +1,9 @@
-//! Policies that cool beside plain fits, and parts that became the same.
+//! Policies that cool, compared with plain fits, and parts that became equal.
 
 use super::*;
 
-/// Points of clusters with centres that are `apart`, standard deviation 1, and given shares of the points.
+/// Points of clusters whose centres are `apart` from each other, with standard deviation 1 and given shares of the
+/// points.
 fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     let mut s = stream(11);
     let mut data = Vec::new();
@@ -25,9 +26,9 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     data
 }
 
-/// Cooled fits of a model beside plain ones from the same start. Batch fits are never worse. Minibatch fits, whose
-/// noise alone moves between optima, are worse than the worse of the plain ones by at most `slack`. No components are
-/// equal.
+/// Cooled fits of a model, compared with plain ones from the same start. Batch fits are never worse. Minibatch fits,
+/// whose noise alone moves them between optima, are worse than the worse of the plain ones by at most `slack`. No
+/// components are equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,
@@ -76,7 +77,7 @@ fn cooled_gaussians_come_apart() {
 
 #[test]
 fn stochastic_fits_part_twins() {
-    // Two components of the plain fit from this start would share what is left of two clusters, as one.
+    // Two components of the plain fit from this start would share two clusters as one.
     let data = clusters(300, 1, &[0.3, 0.3, 0.4], 6.4);
     let model = Mixture::new(Gaussians::new(Covariance::Full, 1, data), 3, 1.0);
     let mut engine = Pointwise::new(&model);
@@ -165,7 +166,7 @@ fn parts_that_are_the_same_are_reported() {
     let parts = model.parts();
     lambda.copy_within(parts[0].clone(), parts[2].start);
     assert_eq!(twins(&model, &lambda), [(0, 2)]);
-    // So they are where one explains twice as many points.
+    // The same holds if one explains twice as many points.
     let ratio = |lambda: &mut [f64], share: f64| {
         for i in 0..parts[2].len() {
             let (from, prior) = (
@@ -177,7 +178,7 @@ fn parts_that_are_the_same_are_reported() {
     };
     ratio(&mut lambda, 2.0);
     assert_eq!(twins(&model, &lambda), [(0, 2)]);
-    // Components that hold nothing are alike and yet none too many.
+    // Components without points are equal, but not superfluous.
     let prior = model.blocks().prior()[parts[0].clone()].to_vec();
     for part in [0, 2] {
         lambda[parts[part].clone()].copy_from_slice(&prior);

@@ -1,4 +1,4 @@
-//! Columns of several kinds: counts, categories, and numbers beside them.
+//! Columns of several kinds: counts and categories together with numbers.
 
 use super::*;
 

@@ -19,7 +19,7 @@ fn missing_values_are_integrated_out() {
         let t = model.blocks().expectations(&model.start(&mut stream(7)));
         for (point, column) in [(0, 0), (3, 1)] {
             let known = data[2 * point + 1 - column];
-            // The same rows with the missing value anywhere.
+            // The same rows with the missing value at any position.
             let step = 0.01;
             let grid: Vec<f64> = (-4000..=4000).map(|i| step * f64::from(i)).collect();
             let rows = grid
@@ -36,7 +36,7 @@ fn missing_values_are_integrated_out() {
                 let cells = (0..grid.len()).flat_map(|i| [(i, 0), (i, 1)]);
                 let logs: Vec<f64> = match covariance {
                     Covariance::Full => cells.map(|(i, k)| tau * joint(i, k) + step.ln()).collect(),
-                    // What drops out is not tempered.
+                    // Values without effect are not tempered.
                     Covariance::Diagonal => (0..2)
                         .map(|k| {
                             let column = 1 - column;
@@ -85,7 +85,7 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
         };
         ended(&model, Temper::None, mode, 1).0
     };
-    // Independent columns: one point after the other, each from what was learned before.
+    // Independent columns: one point after the other, each conditional on the points before it.
     let model = Mixture::new(
         Gaussians::new(Covariance::Diagonal, 2, data.clone()),
         1,
@@ -133,7 +133,7 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
 
 #[test]
 fn predictive_densities_are_normalised() {
-    // Real columns: the trapezoidal rule, of all values and of one where the other is missing.
+    // Real columns: the trapezoidal rule, over all values and over one value if the other is missing.
     let lambda_of = |covariance| {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(30)), 2, 1.0);
         model.start(&mut stream(7))

@@ -12,7 +12,7 @@ use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 
 use super::support::{Opaque, assert_close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// A run's table after some epochs with drifting parameters, made by visits alone.
+/// The table of a run after some epochs with drifting parameters, which visits alone filled.
 fn filled<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -23,7 +23,7 @@ fn filled<D: RecordDensity>(
     tables.pop().unwrap()
 }
 
-/// The same for several estimators, visited in turn.
+/// The same for several estimators, visited alternately.
 fn filled_in_turn<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimators: &[RecordEstimator],
@@ -77,8 +77,7 @@ fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The gradient of the bound of the sample average over draws, all records, by the density's own
-/// derivatives.
+/// The gradient of the bound as the sample average over draws and all records, from the derivatives of the density.
 fn reference<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -109,8 +108,8 @@ fn average(vectors: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
     sum.unwrap().iter().map(|x| x * scale).collect()
 }
 
-/// With the table frozen, the mean over an epoch (weighted by the sizes of batches) and over patterns of
-/// signs is the full gradient, and the full gradient at any ε where nothing controls Monte-Carlo noise.
+/// With a frozen table, the mean over an epoch (weighted by batch size) and over patterns of signs is the full
+/// gradient, and at any ε if nothing controls the Monte-Carlo noise.
 fn check_unbiased<D: RecordDensity>(density: &D, family: Arc<dyn Family>, draws: usize) {
     check_unbiased_in(density, family, draws, 4);
 }
@@ -129,7 +128,7 @@ fn check_unbiased_in<D: RecordDensity>(
     let rows = family.noise_dim();
     for estimator in RecordEstimator::ALL {
         if estimator == RecordEstimator::JointExact {
-            // It has no draws of the likelihood to average over: see below.
+            // It has no draws of the likelihood to average over, see below.
             continue;
         }
         let mut gradients = Gradients::new(density, family.clone(), draws, batch);
@@ -221,8 +220,8 @@ fn records_without_features_change_nothing() {
 
 #[test]
 fn snapshots_and_predictors_agree() {
-    // The same estimates and tables whether a model shows its linear predictor or not; the spread's part of
-    // the joint estimators needs what only a predictor shows.
+    // Estimates and tables are the same whether or not a model exposes its linear predictor; the scale gradient of the
+    // joint estimators needs the predictor.
     let linear = matches(30, 7);
     let models = [Opaque(matches(30, 7), true), Opaque(matches(30, 7), false)];
     let omega: Vec<f64> = numbers(31, 14);
@@ -315,7 +314,7 @@ fn as_printed_differs_from_joint_mean_by_what_is_stored() {
             RecordEstimator::Naive,
         ]
         .map(|estimator| [0.0, 0.1].map(|drift| estimate(estimator, drift)));
-        // Where nothing has moved the stored mean and spread are the present ones, and the prior's entries its gradient.
+        // Before any change, the stored mean and scale are the current ones, and the prior's entries are its gradient.
         assert_close(&paper[0], &mean[0], 1e-10, "at rest");
         assert_close(&paper[1][7..], &naive[1][7..], 1e-12, "the spread");
         let apart = paper[1].iter().zip(&mean[1]).map(|(a, b)| (a - b).abs());
@@ -451,9 +450,9 @@ fn one_estimate<D: RecordDensity>(
 
 #[test]
 fn the_expansion_is_of_second_order() {
-    // Eq. 61 against Eq. 60: with every stored mean at the present one and all records in the batch,
-    // joint is E_ε of the expansion at ε = 0, and leaves the mean's gradient an error of second order
-    // in ε (the third derivative), in the other estimators one of first order.
+    // Eq. 61 against Eq. 60: with every stored mean at the current one and all records in the batch, joint is E_ε of
+    // the expansion at ε = 0. The error of the mean's gradient is of second order in ε (the third derivative), and of
+    // first order in the other estimators.
     let model = softmax(16);
     let family: Arc<dyn Family> = Arc::new(MeanField::new(15));
     let omega = numbers(33, 30);
@@ -535,8 +534,8 @@ fn differences_stand_for_products_to_third_order() {
 
 #[test]
 fn far_draws_are_no_worse_with_an_anchor() {
-    // Odds with spreads of six: an expansion of second order goes on where the gradient has long ended, and is off by more
-    // than the gradient itself. The gradient's odd part ends with it.
+    // Odds with standard deviations of six: a second-order expansion continues far beyond the end of the gradient, and
+    // its error exceeds the gradient itself. The gradient's odd part ends with it.
     let omega: Vec<f64> = [vec![0.1; 4], vec![6.0_f64.ln(); 4]].concat();
     fn variance<D: RecordDensity>(model: &D, estimator: RecordEstimator, omega: &[f64]) -> f64 {
         let batch: Vec<u32> = (0..40).collect();
@@ -572,8 +571,8 @@ fn far_draws_are_no_worse_with_an_anchor() {
 
 #[test]
 fn the_diagonal_serves_the_spread() {
-    // Over ±ε the spread's part of `joint` is its expectation up to fourth order in ε, the prior's −δ² put
-    // aside; where the model shows no predictor the second order is left.
+    // Over ±ε the scale gradient of `joint` is its expectation up to fourth order in ε, apart from the prior's −δ²; if
+    // the model exposes no predictor, the second order remains.
     fn error<D: RecordDensity>(model: &D, scale: f64) -> f64 {
         let family: Arc<dyn Family> = Arc::new(MeanField::new(6));
         let omega = numbers(33, 12);

@@ -84,7 +84,7 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
     check_groups(density, &mut ws, &batch, z, &direction, name);
 }
 
-/// Groups of records, each at a lane of `z`, against calls of their own.
+/// Groups of records, each at a lane of `z`, against separate calls.
 fn check_groups<D: RecordDensity>(
     density: &D,
     ws: &mut D::Workspace,

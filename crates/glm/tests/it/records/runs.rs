@@ -164,7 +164,7 @@ fn every_optimiser_reaches_the_optimum() {
 fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
     let model = logistic(60, 4);
     let best = optimum(&model);
-    // A step size of one's own, and the one taken from the curvature.
+    // A given step size, and one derived from the curvature.
     for gamma in [Some(5e-3), None] {
         let settings = SmisoSettings {
             alpha: 0.5,
@@ -287,7 +287,7 @@ fn states_are_stored_to_the_bit() {
     assert_eq!(MinibatchState::restore(&state.save()).unwrap(), state);
 }
 
-/// The bound of `omega` on draws that are the same for all.
+/// The bound of `omega` on draws common to all.
 fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
     let all = AllRecords::new(density);
     let d = density.dim();

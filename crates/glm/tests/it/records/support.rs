@@ -71,7 +71,7 @@ pub fn ppca(records: usize) -> Ppca {
     Ppca::new(Dense::new(data, 6).unwrap(), 2, 0.7)
 }
 
-/// Hides the linear predictor, so that snapshots are used.
+/// Hides the linear predictor, which makes the estimator use snapshots.
 pub struct Opaque<D>(pub D, pub bool);
 
 impl<D: RecordDensity> RecordDensity for Opaque<D> {

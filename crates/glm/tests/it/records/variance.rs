@@ -20,7 +20,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
     let mut found = Vec::new();
     for estimator in RecordEstimator::ALL {
         let mut gradients = Gradients::new(&model, family.clone(), 1, 5);
-        // Tables at the optimum itself: what a converged run approaches.
+        // Tables at the optimum itself, the limit of a converged run.
         let mut table = gradients.table(estimator);
         let order = batches.order(0);
         let mut out = vec![0.0; omega.len()];

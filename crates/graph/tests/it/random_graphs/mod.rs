@@ -16,7 +16,7 @@ pub fn recipes(most: usize) -> impl Strategy<Value = Recipe> {
     (1..12_usize, steps).prop_map(|(dim, steps)| Recipe { dim, steps })
 }
 
-/// The same cases in every run.
+/// Every run has the same cases.
 pub fn config(cases: u32, seed: u64) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -26,7 +26,7 @@ pub fn config(cases: u32, seed: u64) -> ProptestConfig {
     }
 }
 
-/// Numbers for one decision after another, from one number.
+/// A sequence of numbers from one seed, one for each decision.
 struct Dice(u64);
 
 impl Dice {
@@ -47,7 +47,7 @@ pub fn noise(len: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The third derivatives of these, or of what they are derivatives of, are not in the table of operations.
+/// The table of operations lacks the third derivatives of these functions, or of their integrals.
 const WITHOUT_SECOND_DERIVATIVE: &[ElemOp] = &[
     ElemOp::Trigamma,
     ElemOp::Tetragamma,
@@ -77,7 +77,7 @@ struct Maker {
 
 impl Maker {
     fn pick(&mut self) -> NodeId {
-        // The latest values more often, so that graphs get deep.
+        // It chooses the latest values more often, which makes graphs deep.
         let recent = self.pool.len().min(4);
         let at = if self.dice.roll(2) == 0 {
             self.pool.len() - 1 - self.dice.roll(recent)
@@ -91,7 +91,7 @@ impl Maker {
         self.graph.shape(x).len as usize
     }
 
-    /// `len` elements of x, repeated and left out as needed.
+    /// `len` elements of x, with repetitions and omissions as needed.
     fn fit(&mut self, x: NodeId, len: usize) -> NodeId {
         if self.len(x) == len {
             return x;
@@ -172,7 +172,7 @@ impl Maker {
                 self.graph.scatter_add(x, &index, len)
             })
             .collect();
-        // Sums of scatters; the gradients of the gathers elsewhere make scatters of many sources.
+        // Sums of scatters; the gradients of gathers elsewhere are scatters with many sources.
         let sum = self.graph.add_all(&parts);
         self.squashed(sum)
     }
@@ -248,7 +248,7 @@ impl Maker {
         }
     }
 
-    /// Unrolled scalar copies of one expression, and their sum: what re-rolling looks for.
+    /// Unrolled scalar copies of one expression, and their sum: the pattern that re-rolling detects.
     fn unrolled(&mut self) -> NodeId {
         let (x, y) = (self.pick(), self.pick());
         let copies = 3 + self.dice.roll(24);
@@ -324,7 +324,7 @@ impl Maker {
         }
     }
 
-    /// Every element of the last values with its own weight.
+    /// Every element of the last values with a separate weight.
     fn finish(mut self) -> Graph {
         let last = self.pool.len().saturating_sub(5);
         let picked = self.pool.split_off(last);

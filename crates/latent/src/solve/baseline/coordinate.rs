@@ -83,7 +83,7 @@ impl Coordinate<'_, '_> {
             if (next - v).abs() <= 1e-12 * v {
                 return next;
             }
-            // The map falls in v: the middle of the two is nearer.
+            // The map decreases in v, so the midpoint of the two is nearer.
             v = 0.5 * (v + next);
         }
         v
@@ -98,7 +98,8 @@ impl Algorithm for Coordinate<'_, '_> {
         let Geometry::Wide(wide) = &self.problem.geometry else {
             return Err(Status::Diverged {
                 at: 0,
-                reason: "coordinate ascent needs a dense prior with no fewer latent variables than predictors"
+                reason: "coordinate ascent needs a dense prior with at least as many latent variables as \
+                         predictors"
                     .to_owned(),
             });
         };

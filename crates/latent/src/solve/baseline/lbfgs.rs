@@ -1,4 +1,4 @@
-//! Limited-memory BFGS for a function that is maximised.
+//! Limited-memory BFGS for a function to maximise.
 
 use std::collections::VecDeque;
 
@@ -125,8 +125,8 @@ impl State {
 }
 
 impl<O: Objective> Lbfgs<O> {
-    /// The end of the search, if small steps are not due to a poor model of the curvature. The gap decides that or,
-    /// without a gap, the gain of a natural-gradient step.
+    /// The end of the search, if small steps are not due to a poor model of the curvature. The gap decides or, without
+    /// a gap, the gain of a natural-gradient step.
     fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
         let at = self.objective.solution(&state.x, state.value);
         let (rule, remaining) = match at.gap {
@@ -195,7 +195,7 @@ impl<O: Objective> Lbfgs<O> {
         let small = gain.unwrap_or(0.0).max(0.5 * slope) <= 100.0 * self.tolerance;
         small.then(|| Status::Converged {
             evidence: Evidence {
-                rule: "no step raises the bound beyond rounding".to_owned(),
+                rule: "no step raises the bound by more than the rounding error".to_owned(),
                 remaining: Some(0.5 * slope),
                 standard_error: None,
             },

@@ -1,4 +1,4 @@
-//! Earlier solvers of the same problem, for comparison: they share kernels, threads and sites with the dual.
+//! Earlier solvers of the same problem, for comparison. They share kernels, threads and sites with the dual.
 //!
 //! | file | method |
 //! | --- | --- |
@@ -33,13 +33,14 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     let n = q.matrix.cols;
     if q.null_space.is_some() {
         return Err(Error::Unsupported(
-            "this solver works with the prior's covariance, which an intrinsic prior has not; use the solver `dual`".to_owned(),
+            "this solver needs the prior's covariance, which an intrinsic prior does not have; use the solver \
+             `dual`".to_owned(),
         ));
     }
     if n > LARGEST {
         return Err(Error::Unsupported(format!(
-            "this solver works with the prior's covariance, for at most {LARGEST} latent variables of a field, not {n}; use the \
-             solver `dual`"
+            "this solver needs the prior's covariance, for at most {LARGEST} latent variables of a field, not \
+             {n}; use the solver `dual`"
         )));
     }
     let mut dense = Dense::zeros(n, n);

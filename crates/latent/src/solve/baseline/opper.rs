@@ -22,7 +22,7 @@ impl Opper<'_, '_> {
         match &self.problem.geometry {
             Geometry::Wide(g) => g.covariance_times(x),
             Geometry::Narrow(g) => g.covariance_times(x),
-            // Precisions are turned into covariances before.
+            // Precisions have been converted to covariances before.
             Geometry::Sparse(_) => vec![f64::NAN; x.len()],
         }
     }

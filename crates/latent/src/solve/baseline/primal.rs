@@ -1,9 +1,9 @@
 //! The bound as a function of the mean and the Cholesky factor of the covariance (Challis and Barber 2011).
 //!
-//! In whitened coordinates z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), C lower triangular. With U = W R, `m̄ = μ̃ +
-//! U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One evaluation takes
-//! two products of triangular matrices. The start is the prior, narrowed if it is so wide that exponentials of its
-//! variances would overflow.
+//! In whitened coordinates z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), C lower triangular. With U = W R,
+//! `m̄ = μ̃ + U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One
+//! evaluation needs two products of triangular matrices. The start is the prior, narrowed if it is so wide that
+//! exponentials of its variances would overflow.
 
 use faer::Accum;
 use faer::linalg::matmul::triangular::{self, BlockStructure};

@@ -46,7 +46,7 @@ pub fn converged(model: &LatentModel) -> Fit {
     fit
 }
 
-/// Numbers in (0, 1) that look random.
+/// Pseudo-random numbers in (0, 1).
 pub fn noise(i: usize) -> f64 {
     ((i + 1) as f64 * 0.754_877_666_246_69).fract()
 }
@@ -99,7 +99,7 @@ pub fn model(likelihood: Likelihood, bound: SiteBound, n: usize) -> LatentModel 
     }
 }
 
-/// The same prior and design twice over: as a dense covariance and as a sparse precision.
+/// The same prior and design in two forms: as a dense covariance and as a sparse precision.
 pub fn as_precision(model: &LatentModel) -> LatentModel {
     let mut model = model.clone();
     if let Covariance::Dense(sigma) = &model.prior.covariance {

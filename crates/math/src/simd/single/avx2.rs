@@ -12,7 +12,7 @@ pub struct Avx2Singles(__m256, __m256);
 #[derive(Clone, Copy)]
 pub struct Avx2Mask32(__m256, __m256);
 
-/// Calls an intrinsic; the module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why that is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
         // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only
@@ -158,7 +158,7 @@ impl F32x16 for Avx2Singles {
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let (low, high) = first(n);
-        // The second address need not exist: nothing is read where the mask is zero.
+        // The second address need not exist, because nothing is read where the mask is zero.
         let second = p.wrapping_add(8);
         Self(
             v!(_mm256_maskload_ps(p, low)),

@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 #[repr(transparent)]
 pub struct Avx512Singles(__m512);
 
-/// Calls an intrinsic; the module documentation explains why that is sound.
+/// Calls an intrinsic. The module documentation explains why that is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
         // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables the AVX-512 sets and FMA, and that runs only

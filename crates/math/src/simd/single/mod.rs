@@ -51,7 +51,7 @@ pub trait F32x16:
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let mut lanes = [0.0; LANES32];
-        // SAFETY: this function requires `n` readable numbers at `p`, of which at most the sixteen of the array are taken.
+        // SAFETY: this function requires `n` readable numbers at `p`, and at most the sixteen of the array are read.
         unsafe {
             std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n.min(LANES32));
             Self::load(lanes.as_ptr())
@@ -75,10 +75,10 @@ pub trait F32x16:
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// `if self < b { self } else { b }`: the second operand where either is NaN.
+    /// `if self < b { self } else { b }`: the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// `if self > b { self } else { b }`: the second operand where either is NaN.
+    /// `if self > b { self } else { b }`: the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
     /// Absolute value.
@@ -106,10 +106,10 @@ pub trait F32x16:
     /// `self == b`, false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// `yes` where the mask is true, `no` elsewhere.
+    /// `yes` in lanes where the mask is true, `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// The sum of the lanes, by a fixed tree: halves are added until one number is left.
+    /// The sum of the lanes, by a fixed tree: halves are added until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();
@@ -132,7 +132,7 @@ pub trait F32x16:
     #[inline(always)]
     fn to_array(self) -> [f32; LANES32] {
         let mut lanes = [0.0; LANES32];
-        // SAFETY: the array holds sixteen numbers.
+        // SAFETY: the array has sixteen numbers.
         unsafe { self.store(lanes.as_mut_ptr()) };
         lanes
     }
@@ -140,7 +140,7 @@ pub trait F32x16:
     /// Lanes from an array.
     #[inline(always)]
     fn from_array(lanes: [f32; LANES32]) -> Self {
-        // SAFETY: the array holds sixteen numbers.
+        // SAFETY: the array has sixteen numbers.
         unsafe { Self::load(lanes.as_ptr()) }
     }
 

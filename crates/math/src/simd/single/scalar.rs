@@ -96,13 +96,13 @@ impl F32x16 for ScalarSingles {
 
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: `load` requires sixteen readable numbers at `p`; an unaligned read needs no more.
+        // SAFETY: `load` requires sixteen readable numbers at `p`, and an unaligned read needs no more.
         Self(unsafe { p.cast::<[f32; LANES32]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
-        // SAFETY: `store` requires sixteen writable numbers at `p`; an unaligned write needs no more.
+        // SAFETY: `store` requires sixteen writable numbers at `p`, and an unaligned write needs no more.
         unsafe { p.cast::<[f32; LANES32]>().write_unaligned(self.0) }
     }
 

@@ -101,8 +101,9 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which makes the one of
-/// order k + 2 of the two before; with the largest term over the sum. `None` if it does not converge.
+/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which computes the
+/// coefficient of order k + 2 from the two before, with the ratio of the largest term to the sum. `None` if it does not
+/// converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,
@@ -153,7 +154,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
         values: [a, b, c].map(T::of),
     };
     let largest = a.abs().max(b.abs()).max(c.abs());
-    // Beyond this coefficient the next ones are smaller, and none vanishes.
+    // After this coefficient the next ones are smaller, and none vanishes.
     let enough = 3.0 + [a, b, c].iter().fold(0.0f64, |most, x| most.max(-x));
     let to = if x < 0.6 { x } else { 0.5 };
     let (one, zero) = (T::of(1.0), Jet::constant(0.0));
@@ -176,7 +177,8 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     let mut far = 0.5;
     while x >= 0.6 && far > y {
         let here = 1.0 - far;
-        // To half the distance, or to the point itself, with the distance as the unit: its powers may be too large.
+        // To half the distance, or to the point itself, with the distance as the unit, because its powers may be too
+        // large.
         let next = if y < 0.5 * far { 0.5 * far } else { y };
         let unit = T::of(far);
         let step = one - T::of(next) / unit;
@@ -258,7 +260,7 @@ pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -
 fn pfaff([a, b, c]: [f64; 3], z: f64, order: usize) -> Jet<f64, 4> {
     let y = 1.0 / (1.0 - z);
     let f = in_unit([a, c - b, c], -z * y, y, order);
-    // Rows: what a, c − b, c and z / (z − 1) are by a, b, c and z.
+    // Rows: the derivatives of a, c − b, c and z / (z − 1) with respect to a, b, c and z.
     let slope = -y * y;
     let rows = [
         [1.0, 0.0, 0.0, 0.0],

@@ -19,13 +19,13 @@ mod number;
 
 use self::number::{Number, Twofold};
 
-/// Terms until a series is given up.
+/// Largest number of terms of a series.
 const TERMS: usize = 1_000_000;
 
 /// More digits are needed when terms are larger than their sum by this factor.
 const LOSS: f64 = 1e3;
 
-/// No digits are left where terms with twice the digits cancel by as much.
+/// Cancellation beyond which terms in double length have no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
 /// A function of the arguments a, b and z, in this order, and its derivatives.
@@ -107,7 +107,7 @@ fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// The result of ordinary numbers, or of numbers with twice the digits if those lose too much.
+/// The result in ordinary precision, or in double length if the former loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -124,7 +124,7 @@ fn twice(
     }
 }
 
-/// How much larger the largest term is than the sum. A sum of exactly 0 is believed of twice the digits alone.
+/// How much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
@@ -251,7 +251,7 @@ fn settled(a: &[f64], b: &[f64]) -> f64 {
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// The sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller); `None` if it
+/// The sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller). `None` if it
 /// needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
@@ -280,8 +280,8 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// The value if the terms after this last one vanish; `None` if it has no digits left, or needs too many terms. It is
-/// summed over the common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// The value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many terms. It
+/// is summed over the common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -295,7 +295,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
         below = below * factor;
         sum = sum * factor + term;
         largest = largest.max((term.rounded() / below.rounded()).abs());
-        // By a power of two, which rounds nothing.
+        // By a power of two, which is exact.
         let sizes = [sum, term, below].map(|x| x.rounded().abs());
         if sizes.iter().any(|x| *x > 1e100) {
             let less = Twofold::of(libm::exp2(-332.0));
@@ -333,7 +333,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// Partial sums of as many terms as each of the counts says, which ascend.
+/// Partial sums with each of the given numbers of terms, which ascend.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -464,7 +464,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
             }
         })
         .collect();
-    // What multiplies differences by z means nothing here.
+    // The factor of differences in z has no meaning here.
     for sum in &mut row {
         for i in 0..if order >= 1 { n } else { 0 } {
             sum.first[n - 1] = 0.0;
@@ -564,7 +564,7 @@ mod tests {
         assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
     }
 
-    /// Long ones are (1 − z)ⁿ, near a zero or not; those whose terms cancel beyond the stored digits have no value.
+    /// Long ones are (1 − z)ⁿ, near a zero or not. If their terms cancel beyond the stored digits, they have no value.
     #[test]
     fn long_series_that_end_are_binomial() {
         for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {

@@ -7,7 +7,7 @@ use crate::program::BuiltinId;
 use crate::value::Value;
 use jensen_math::special::gauss;
 
-/// ∫ f over (low, high), either possibly infinite, by panels in a variable that stretches both ends.
+/// ∫ f over (low, high), with possibly infinite limits, by panels in a variable that stretches both ends.
 fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let g = |t: f64| match (low.is_finite(), high.is_finite()) {
         (true, true) => {
@@ -70,7 +70,7 @@ fn continuous_families() {
         let point = |x: f64| [&[x], &p[..]].concat();
         let density = |x: f64| (family.log_density)(Keep::ALL, &point(x)).exp();
         let (low, high) = support(family.name, &p);
-        // A cusp must stand at the end of a panel.
+        // A cusp must be at the end of a panel.
         let cusp = family.name.ends_with("double_exponential").then(|| p[0]);
         let integral = |f: &dyn Fn(f64) -> f64, low: f64, high: f64| match cusp {
             Some(c) if low < c && c < high => integral(f, low, c) + integral(f, c, high),
@@ -167,7 +167,7 @@ fn rows_have_signatures() {
             );
         }
     }
-    // Stan has the distribution function of the first without its logarithms, and of the other the logarithms alone.
+    // Stan has the distribution function of the first without its logarithms, and of the second only the logarithms.
     let known = [
         "loglogistic_lcdf",
         "loglogistic_lccdf",
@@ -182,7 +182,7 @@ fn rows_have_signatures() {
     }
 }
 
-/// Broadcasting: containers element by element, scalars with all; sizes and domains are checked.
+/// Broadcasting: containers element by element, scalars with every element; the test also checks sizes and domains.
 #[test]
 fn vectorisation() {
     let family = univariate().find(|f| f.name == "normal").expect("normal");
@@ -238,7 +238,7 @@ fn dropped_terms_are_constant() {
             f(a) - f(b)
         };
         if family.discrete {
-            // The variate is data: everything goes.
+            // The variate is data, so all arguments are possible.
             let none = Keep::arguments((0..=p.len()).map(|_| false));
             assert!(
                 difference(none).abs() < 1e-14 || difference(none).is_nan(),

@@ -1,7 +1,7 @@
 //! Random numbers against their distributions.
 //!
-//! Seeds are fixed. Each comparison allows five standard errors, which a right sampler exceeds with probability
-//! 6·10⁻⁷; with about 150 comparisons a wrong alarm for a fresh seed has probability 10⁻⁴.
+//! Seeds are fixed. Each comparison allows five standard errors, which a correct sampler exceeds with probability
+//! 6·10⁻⁷. With about 150 comparisons a false alarm for a fresh seed has probability 10⁻⁴.
 
 use super::{last_count, parameters, random};
 use crate::distributions::univariate;
@@ -16,7 +16,7 @@ fn rng(seed: u64) -> Draws {
     Draws::new(seed, RandomUse::GeneratedQuantities, 0)
 }
 
-/// Whether the mean of `x` is `expected`, judged by the sample's own spread.
+/// Whether the mean of `x` is `expected`, within the sample's standard error.
 fn check_mean(what: &str, x: &[f64], expected: f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;

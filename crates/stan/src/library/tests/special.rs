@@ -38,7 +38,7 @@ fn incomplete_functions() {
         close(log_p.exp(), gamma_p(a, x), 1e-13);
         close(log_q.exp(), gamma_q(a, x), 1e-13);
     }
-    // Far in the tail, where the probability itself underflows.
+    // Far in the tail, the probability itself underflows.
     close(ln_gamma_pq(1.0, 900.0).1, -900.0, 1e-14);
     for (a, b, x) in [
         (0.3, 0.8, 0.2),
@@ -161,7 +161,7 @@ fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
                     let args = [t + 0.2, alpha, 0.2, beta, delta].map(Value::Real);
                     let below = number("wiener_lcdf_unnorm", &args).exp();
                     let above = number("wiener_lccdf_unnorm", &args).exp();
-                    // Of the two exponential martingales: that of the drift, and 1.
+                    // From the two exponential martingales: that of the drift, and 1.
                     let way = -2.0 * delta * alpha;
                     let all = (way * beta).exp_m1() / way.exp_m1();
                     let error = (below + above - all).abs() / all;

@@ -79,7 +79,7 @@ impl Iterations<'_> {
 pub(super) struct Turning<'g> {
     /// The current ones, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// Their number so far.
+    /// The current number of iterations.
     levels: u32,
     /// Whether columns have been created.
     pub(super) turned: bool,
@@ -89,7 +89,7 @@ pub(super) struct Turning<'g> {
     stand_ins: BTreeMap<NodeId, VarId>,
     /// Effects of the iterations on surrounding containers.
     log: Vec<Logged>,
-    /// Their values before.
+    /// Their previous values.
     befores: BTreeMap<VarId, Sym>,
     /// The current elements of slices.
     slices: ragged::Slices,
@@ -112,13 +112,13 @@ struct Before {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether iterations are being taken together.
+    /// Whether iterations are being lowered together.
     pub(super) fn in_iterations(&self) -> bool {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations together; `None` if they must be unrolled. `element` computes the loop
-    /// variable from the column of its values.
+    /// A loop over `values` with its iterations lowered together. `None` if they must be unrolled. `element` computes
+    /// the loop variable from the column of its values.
     pub(super) fn together(
         &mut self,
         var: VarId,
@@ -154,7 +154,7 @@ impl<'g> Lower<'_, 'g> {
                 Ok(true)
             }
             Err(error) => {
-                // Time that is up is no reason to begin anew.
+                // An interrupt is no reason to start again.
                 self.halt.check(span)?;
                 self.put_back(before);
                 self.turning.apart.insert(key, error);
@@ -357,7 +357,7 @@ impl<'g> Lower<'_, 'g> {
             };
             match bad.scalar() {
                 Some(0.0) => {}
-                Some(_) => return Err(one_by_one("an iteration rejects whatever the parameters")),
+                Some(_) => return Err(one_by_one("an iteration rejects for all parameter values")),
                 None => {
                     roots.push(bad.id);
                     tape.guards.borrow_mut().push(bad.id);
@@ -438,7 +438,7 @@ fn ends(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may go on to the next iteration.
+/// Whether a statement may continue with the next iteration.
 pub(super) fn continues(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -450,7 +450,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave its surroundings other than by completing.
+/// Whether a statement may leave the enclosing code other than by completing.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

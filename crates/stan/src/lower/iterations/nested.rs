@@ -60,7 +60,7 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         self.deeper(&owner, &[body], span, |lower| {
-            // One iteration in all is no column.
+            // A single iteration in total is not a column.
             lower.slots[var.0 as usize] = Some(match values[..] {
                 [one] => Sym::Int(one as i32),
                 _ => lower.int_column(&values),
@@ -153,7 +153,7 @@ impl<'g> Lower<'_, 'g> {
         let bad = tape.guards.borrow_mut().split_off(guards);
         let rejected = self.added_up(bad, masked.then_some((owner, count)));
         let (sums, rejected) = (sums.map_err(fail)?, rejected.map_err(fail)?);
-        // What scatters is known of plain vectors.
+        // Only plain vectors can be scattered.
         let notes = tape.scattered.borrow_mut().split_off(scattered);
         for mut one in notes {
             for id in one.nodes_mut() {
@@ -189,7 +189,7 @@ impl<'g> Lower<'_, 'g> {
             outer.finished.extend(finished);
         }
         for (mut changed, all) in after {
-            // What it grew from is the outer iteration's.
+            // The value before the loop belongs to the outer iteration.
             changed.before = changed
                 .before
                 .and_then(|_| self.slots[changed.var.0 as usize].clone());

@@ -38,7 +38,7 @@ pub(super) struct Part {
 /// The effects of one level of iterations on a container.
 pub(super) struct Logged {
     var: VarId,
-    /// Of which iterations.
+    /// The level of the iterations.
     level: u32,
     positions: Positions,
     did: Did,
@@ -105,7 +105,7 @@ type Written = Rc<Vec<(At, Cell)>>;
 impl<'g> Lower<'_, 'g> {
     /// A placeholder node for values that are still unknown.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
-        // A number that no other stand-in has.
+        // A number that no other placeholder has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
         let mut g = self.tape.graph.borrow_mut();
         let (count, number) = (g.records_in_batch(), g.constant(number));
@@ -161,14 +161,15 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let Ok(dims) = before.dims() else {
-                let what = "an iteration writes to a tuple or a complex number of the surroundings";
+                let what =
+                    "an iteration assigns to a tuple or complex variable declared outside the loop";
                 return Err(one_by_one(what).at(span));
             };
             if dims.size() == 0 {
                 continue;
             }
             if self.turning.iterations.len() > 1 {
-                let what = "an inner loop writes to a container of the iteration";
+                let what = "an inner loop assigns to a container of the iteration";
                 return Err(one_by_one(what).at(span));
             }
             let stand_in = self.opaque(*var, dims.size());
@@ -290,7 +291,7 @@ impl<'g> Lower<'_, 'g> {
             return Ok(Part { dims: part, cells });
         }
         if offsets.len().saturating_mul(own.len()) > MOST_POSITIONS {
-            return Err(one_by_one("iterations name too many elements"));
+            return Err(one_by_one("iterations use too many elements"));
         }
         let at = |o: &usize| At::Own(own.iter().map(|p| *o as u32 + p).collect());
         Ok(Part {
@@ -303,7 +304,7 @@ impl<'g> Lower<'_, 'g> {
         let size = overlay.dims.size();
         if size > MOST_CELLS {
             return Err(one_by_one(
-                "an iteration takes a whole container that iterations write to",
+                "an iteration reads a whole container that iterations assign to",
             ));
         }
         Ok(Part {
@@ -370,7 +371,8 @@ impl<'g> Lower<'_, 'g> {
                 }
                 _ => {
                     return Err(
-                        one_by_one("an iteration writes to a part of a part").at(target.span)
+                        one_by_one("an iteration assigns to an element of an element")
+                            .at(target.span),
                     );
                 }
             }
@@ -392,7 +394,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)?;
         let dims = value.dims().map_err(fail)?;
         if dims != part.dims {
-            return Err(one_by_one("a part of another size is assigned").at(span));
+            return Err(one_by_one("the program assigns a part of another size").at(span));
         }
         let cells = value.to_cells(self.tape).map_err(fail)?;
         let mut overlay = (*overlay).clone();
@@ -677,7 +679,7 @@ impl<'g> Lower<'_, 'g> {
 
 fn carried_over(what: &str) -> FnError {
     one_by_one(&format!(
-        "an iteration needs what an earlier one has left in {what}"
+        "an iteration reads {what}, which an earlier iteration assigned"
     ))
 }
 

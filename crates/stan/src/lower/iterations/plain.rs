@@ -30,7 +30,7 @@ impl Linear {
             let args = g.args(id);
             match g.op(id) {
                 Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) if g.shape(id).record => {
-                    // The first term comes off the stack first.
+                    // The first term is the first from the stack.
                     open.push((args[1], negative != (op == ElemOp::Sub)));
                     open.push((args[0], negative));
                 }

@@ -213,7 +213,7 @@ impl<'g> Lower<'_, 'g> {
             return true;
         }
         if is_number(&expr.ty) {
-            // One number for all elements: with slices of its own it would be a sum within the sum.
+            // One number for all elements. With its own slices it would be a sum within the sum.
             let before = slices.len();
             self.by_element_within(expr, slices);
             return slices.len() == before;

@@ -124,7 +124,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function where records are among the arguments; `None` if they are not, or not in a way that matters.
+    /// A library function with records among its arguments. `None` if there are none, or not in a way that matters.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -142,7 +142,7 @@ impl Lower<'_, '_> {
         }
         let over = |x: &Sym| matches!(x, Sym::Records(_));
         if !args.iter().any(over) {
-            // Ints of a record that the graph has no function for.
+            // Ints per record for which the graph has no function.
             let unknown = matches!(self.resolved(id), Resolved::Known);
             if unknown && args.iter().any(|a| a.has_records(self.tape)) {
                 return self.tabulated(id, args, span).map(Some);
@@ -169,7 +169,7 @@ impl Lower<'_, '_> {
         if let Kind::Refused = kind {
             return self.of_all_data(id, args, span).map(Some);
         }
-        // Functions of numbers go over the records together with what has one number for each of them.
+        // Functions of numbers are applied to all records together and to values with one number per record.
         let whole = matches!(
             resolved,
             Resolved::Density(Formula::Multivariate(..)) | Resolved::Function(Builder::Whole(_))
@@ -304,13 +304,13 @@ impl Lower<'_, '_> {
                     .map_err(|e| e.at(span))
             }
             None if axis.is_some_and(|axis| axis.block) => Err(FnError::records(format!(
-                "`{}` takes all records together, which are never all at hand: if it is one of data, make it a column or \
-                 a number of the data",
+                "`{}` needs all records together, which are never in memory at once: if it depends only on \
+                 data, make it a column or a number of the data",
                 id.name()
             ))
             .at(span)),
             None => Err(FnError::records(format!(
-                "records interact: `{}` takes all records together, and the log density is no sum over them",
+                "records interact: `{}` needs all records together, so the log density is not a sum over records",
                 id.name()
             ))
             .at(span)),

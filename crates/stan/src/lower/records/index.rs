@@ -70,7 +70,7 @@ impl<'g> Lower<'_, 'g> {
                 Some(idx) => {
                     let idx = idx.map_err(fail)?;
                     let part = index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)?;
-                    // A part of the data may have an element for each record although the whole has not.
+                    // A part of the data may have an element for each record even if the whole does not.
                     let over = match (&base.kind, &self.axis) {
                         (ExprKind::Var(var), Some(axis)) => axis.inner.contains(var),
                         _ => false,
@@ -82,7 +82,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices of an assignment's part; `over` if the variable is over the records.
+    /// The indices of an assignment's target. `over` says whether the variable is over the records.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
@@ -196,7 +196,7 @@ impl<'g> Lower<'_, 'g> {
                 None => Err(interacting()),
             };
         }
-        // Data may be looked at one by one.
+        // Data can be accessed one element at a time.
         if let Given::One(Sym::Int(_)) = first
             && let Some(rest) = self.plain_indices(given)
             && let Some(axis) = &self.axis
@@ -205,7 +205,7 @@ impl<'g> Lower<'_, 'g> {
             return index::get(self.tape, &all.into(), &rest?, None);
         }
         Err(FnError::records(
-            "records interact: one record looks at another one, or at some of them",
+            "records interact: one record reads the value of another one, or of some of them",
         ))
     }
 
@@ -223,7 +223,7 @@ impl<'g> Lower<'_, 'g> {
             .is_some_and(|position| matches!(position, RecordPos::Own(_, true)));
         if over > 1 || (over == 1 && !leading) {
             return Err(FnError::records(
-                "indices of the records are supported in the leading dimension alone",
+                "indices of the records are supported only in the leading dimension",
             ));
         }
         let (offsets, own) = positions_of(&dims, &positions);
@@ -311,7 +311,7 @@ impl<'g> Lower<'_, 'g> {
             )));
         }
         let count = self.tape.records.get().unwrap_or(0);
-        // Records that do not come by may say what they like.
+        // Records outside the batch may have any value.
         let position = |x: f64| if inside(x) { x as u32 - 1 } else { 0 };
         Ok(match &all[..] {
             [one] => vec![position(*one); count],
@@ -329,7 +329,7 @@ impl<'g> Lower<'_, 'g> {
     ) -> FnResult<Vec<Cell>> {
         let tape = self.tape;
         if value.has_records(tape) {
-            // Every position that some record names is looked at; each record takes its own.
+            // Evaluates every position that some record names, and each record selects its own.
             let mut named: Vec<u32> = own.to_vec();
             named.sort_unstable();
             named.dedup();

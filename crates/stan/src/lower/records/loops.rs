@@ -38,7 +38,7 @@ impl<'g> Lower<'_, 'g> {
                 let depends = axis.separation.dependence(&self.tape.graph.borrow(), *id);
                 if depends != Dependence::Global {
                     let message =
-                        "records interact: this loop goes over some of the records, not over all";
+                        "records interact: this loop runs over some of the records, not over all";
                     return Err(FnError::records(message).at(expr.span));
                 }
             }
@@ -89,7 +89,8 @@ impl<'g> Lower<'_, 'g> {
         let new: Vec<NodeId> = self.tape.guards.borrow()[guards..].to_vec();
         for guard in new {
             if self.depends(guard) == Dependence::Interacting {
-                let message = "records interact: whether a draw is rejected depends on several records at once";
+                let message =
+                    "records interact: the rejection of a draw depends on several records at once";
                 return Err(FnError::records(message).at(span));
             }
         }
@@ -156,7 +157,7 @@ impl<'g> Lower<'_, 'g> {
         let fail = |e: FnError| e.at(span);
         let dims = carried.before.dims().map_err(fail)?;
         if after.dims().ok().as_ref() != Some(&dims) {
-            // A local variable of the body: out of sight.
+            // A local variable of the body, so invisible outside.
             return Ok(carried.before.clone());
         }
         let before = carried.before.to_cells(tape).map_err(fail)?;

@@ -40,8 +40,8 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 has the unconstrained coordinates, output 0 is the part that belongs to no record: NaN where the program
-    /// rejects.
+    /// Input 0 has the unconstrained coordinates. Output 0 is the part that does not belong to records, or NaN if the
+    /// program rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
@@ -150,7 +150,7 @@ fn lower_here(
     let graph = tape.graph.into_inner();
     let mut likelihood = passes::extract(&graph, &[likelihood]);
     if likelihood.record_count().is_none() {
-        // Where all records are alike the log density has their number alone.
+        // If all records are alike, the log density depends only on their number.
         likelihood.record(&vec![0.0; count], 1);
     }
     Ok(LoweredRecords {
@@ -180,8 +180,8 @@ fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
         });
         if let Some((var, span)) = found {
             let message = format!(
-                "the {block} block reads `{var}`, and the records are never all at hand: move this to the model block, where \
-                 it is done record by record, or make it a column of the records"
+                "the {block} block reads `{var}`, but the records are never in memory at once: move this to \
+                 the model block, which runs record by record, or make it a column of the records"
             );
             return Err(refused(message, span));
         }
@@ -234,7 +234,7 @@ impl<'g> Lower<'_, 'g> {
                         "they have no `int` that could count the records".into()
                     } else {
                         format!(
-                            "those that could count the records are {}",
+                            "the following could count the records: {}",
                             known.join(", ")
                         )
                     }
@@ -247,7 +247,7 @@ impl<'g> Lower<'_, 'g> {
             (SizedType::Int, Some(Sym::Int(count))) => usize::try_from(*count).unwrap_or(0),
             _ => {
                 let message =
-                    format!("`{name}` is no single `int`, so it cannot count the records");
+                    format!("`{name}` is not a single `int`, so it cannot count the records");
                 return Err(refused(message, span));
             }
         };
@@ -261,7 +261,8 @@ impl<'g> Lower<'_, 'g> {
             if sizes(&parameter.ty).iter().any(|n| reads(n, decl.var)) {
                 let var = program.var(parameter.var);
                 let message = format!(
-                    "parameter `{}` is sized by `{name}`: every record would bring parameters of its own, which no minibatch can leave out",
+                    "the size of parameter `{}` is `{name}`, so every record has its own parameters, and a \
+                     minibatch cannot omit them",
                     var.name
                 );
                 return Err(refused(message, var.span));
@@ -307,7 +308,7 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         if !found {
-            let message = format!("no data are sized by `{name}`, so it counts no records");
+            let message = format!("no data have the size `{name}`, so it cannot count records");
             return Err(refused(message, span));
         }
         self.slots[decl.var.0 as usize] = Some(Sym::Scalar(size));
@@ -351,7 +352,8 @@ impl<'g> Lower<'_, 'g> {
         let depends = axis.separation.dependence(&tape.graph.borrow(), total.id);
         if depends != Dependence::Additive {
             let message = format!(
-                "no term of the log density depends on data sized by `{name}`: there is nothing to take minibatches of"
+                "no term of the log density depends on data of size `{name}`, so there are no records for \
+                 minibatches"
             );
             return Err(refused(message, span));
         }
@@ -386,7 +388,7 @@ impl<'g> Lower<'_, 'g> {
             match (axis.inside, depends) {
                 (_, Global) | (true, Record) | (false, Additive) => {}
                 _ => {
-                    let message = "records interact: this term is no sum over records of what each of them adds";
+                    let message = "records interact: this term is not a sum of one term per record";
                     return Err(FnError::records(message).at(span));
                 }
             }
@@ -436,7 +438,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// An error where an operation had no form for one value per record.
+    /// The error of an operation without a form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -578,7 +580,7 @@ impl<'g> Lower<'_, 'g> {
         };
         let value = if whole {
             if inside {
-                let message = "records interact: a whole variable over the records is assigned in a loop over them";
+                let message = "records interact: a loop over the records assigns a whole variable of all records";
                 return Err(FnError::records(message).at(part.span));
             }
             if value.is_scalar() {
@@ -596,7 +598,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records: itself over the records unless it belongs to one record.
+    /// A part of a variable over the records. It has a value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -622,7 +624,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
         (None, Leaf::Scalar) => return None,
     }
     let (stride, numbers) = (dims.strides()[0], value.numbers());
-    // Elements of one record stand together, or, in a matrix, a column apart.
+    // Elements of one record are adjacent, or a column apart in a matrix.
     let within = if dims.array.is_empty() { count } else { 1 };
     let mut column = vec![0.0; count];
     let cells = (0..one.size())

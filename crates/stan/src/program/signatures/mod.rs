@@ -91,7 +91,7 @@ impl Entry {
 }
 
 fn param(ty: Type, data: bool) -> ParamType {
-    // Integers never depend on parameters, so the mark would say nothing.
+    // Integers never depend on parameters, so the mark would have no meaning.
     let level = if data && !ty.is_discrete() {
         Level::Data
     } else {

@@ -263,7 +263,7 @@ fn named(word: &str, variable: &str) -> Type {
                         .collect(),
                 );
             }
-            panic!("`{word}` is no type of the table of library functions")
+            panic!("`{word}` is not a type of the table of library functions")
         }
     }
 }
@@ -303,7 +303,7 @@ pub(super) fn instantiate(text: &str, passed: &[&FunctionType]) -> Option<Functi
     let mut slice = None;
     let mut functions = passed.iter();
     let mut params = Vec::new();
-    // Functions first: they say what the other arguments are.
+    // Functions first, because they determine the other arguments.
     for arg in args.iter().filter(|arg| arg.starts_with("fn(")) {
         let actual = functions.next()?;
         let (wanted, wanted_result) = split_signature(&arg[2..]);

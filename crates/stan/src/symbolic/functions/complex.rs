@@ -396,7 +396,7 @@ fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnRe
     if rows * cols == 0 {
         return Ok(Sym::complex(z[0].clone(), z[1].clone()));
     }
-    // Waves and what they are made of, of n points each.
+    // Waves and their sources, of n points each.
     let points = (rows.max(if rows_too { cols } else { 0 }) as f64).powi(2);
     check_bytes("the table of waves", points, 64, MAX_VALUE_BYTES)?;
     let waves = |n: usize| -> Z<'g> {

@@ -356,7 +356,7 @@ fn segment(cx: &Cx<'_>, x: &Sym, from: usize, n: usize) -> FnResult<Sym> {
     let total = first_extent(x)?;
     if from + n > total {
         return Err(cx.invalid(format!(
-            "elements {} to {} are asked for, but there are {total}",
+            "elements {} to {} do not exist, because there are only {total}",
             from + 1,
             from + n
         )));

@@ -159,7 +159,7 @@ pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnRe
                 }
             }
             shape = match shape {
-                // Arrays of numbers give way to vectors.
+                // Arrays of numbers become vectors.
                 Some(other)
                     if !matches!(other.dims()?.leaf, crate::symbolic::value::Leaf::Scalar) =>
                 {
@@ -264,7 +264,7 @@ fn tgamma(x: E<'_>) -> E<'_> {
     if known::range(x).positive() {
         return x.lgamma().exp();
     }
-    // Each side gets a number of its own where the other is taken: 0 times an infinite slope is none.
+    // The side that is not selected gets a constant, because 0 times an infinite slope is NaN.
     let above = x.num(0.0).lt(x);
     let positive = above.select(x, x.num(1.0)).lgamma().exp();
     let below = above.select(x.num(-0.5), x);
@@ -272,7 +272,8 @@ fn tgamma(x: E<'_>) -> E<'_> {
     above.select(positive, reflected)
 }
 
-/// The product of n factors, the first of them x and each a step from the one before; numbers of factors are known.
+/// The product of n factors, where the first is x and each later one is a step larger. The numbers of factors are
+/// known.
 fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);
     let mut product = x.num(1.0);
@@ -304,7 +305,7 @@ pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
     -lbeta(n - k + 1.0, k + 1.0) - n.log1p()
 }
 
-/// x log y, 0 where x is 0
+/// x log y, or 0 if x is 0
 pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
     if x.scalar() == Some(0.0) {
         return x;

@@ -166,7 +166,7 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
 }
 
 /// U, singular values and V from the eigenvectors of the symmetric matrix with A and Aᵀ off its diagonal, whose
-/// eigenvalues are the singular values and their negatives. Small singular values keep their digits.
+/// eigenvalues are the singular values and their negatives. Small singular values remain accurate.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -319,7 +319,7 @@ fn matrix_power(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(result.unwrap_or_else(|| identity(cx, n)), n, n))
 }
 
-/// Norms up to 2⁸ · 5 are halved so often that Padé's approximation holds.
+/// Norms up to 2⁸ · 5 are halved until Padé's approximation is accurate.
 const SQUARINGS: i32 = 8;
 
 /// Coefficients of Padé's approximation of degree 13 (Higham 2005).

@@ -128,7 +128,7 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// The variance, computed from differences to the first element, so that equal elements have exactly none.
+/// The variance, computed from differences to the first element, so that the variance of equal elements is exactly 0.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -139,7 +139,7 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     } else {
         cx.e(x)?.at(0)
     };
-    // What is subtracted from all makes no difference to derivatives.
+    // The subtracted constant does not affect derivatives.
     let first: Sym = first.pivot().into();
     let x = map(cx, &[x.clone(), first], |e| e[0] - e[1])?;
     let mean: Sym = (sum(cx, &x)? / n).into();

@@ -209,7 +209,7 @@ fn freed<'g>(
         }
         Transform::SumToZero if cols == 1 => contrasts(x),
         Transform::SumToZero => {
-            // In matrices the first row and column stand last in the basis.
+            // In matrices the first row and column are last in the basis.
             let position = |i: usize, n: usize| (i + n - 1) % n;
             let index: Vec<u32> = (0..rows * cols)
                 .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)

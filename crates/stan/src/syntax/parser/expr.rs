@@ -47,8 +47,8 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
 }
 
 /// Number of operations of a sum, or of one chain of `&&` or `||`, after which a new part begins. Code that visits
-/// expressions recurses, so ten thousand terms must not be nested ten thousand deep. Sums of reals then round as sums
-/// of such Sums of reals then round as sums of such parts do.
+/// expressions recurses, so ten thousand terms must not be nested ten thousand deep. Sums of reals then round like sums
+/// of such parts.
 const PART: u32 = 100;
 
 /// The parsed part of a long chain.
@@ -122,11 +122,11 @@ impl Parser<'_> {
             if op == InfixOp::Mul && self.peek() == TokenKind::Times {
                 let span = op_span.to(self.span());
                 let diagnostic =
-                    Diagnostic::error(Code::Syntax, span, "`**` is no operator of Stan")
-                        .help("powers are written with `^`");
+                    Diagnostic::error(Code::Syntax, span, "`**` is not an operator of Stan")
+                        .help("write powers with `^`");
                 return self.fail(diagnostic);
             }
-            // Powers group to the right, everything else to the left.
+            // Powers associate to the right, and all other operators to the left.
             let right = self.expr_above(if power == POWER { power } else { power + 1 })?;
             let span = left.span.to(right.span);
             if left.height >= PART
@@ -205,7 +205,7 @@ impl Parser<'_> {
                         return self.fail(Diagnostic::error(
                             Code::Literal,
                             token.span,
-                            "no tuple is this long",
+                            "a tuple cannot have this many components",
                         ));
                     };
                     base = self.node(ExprKind::Component(Box::new(base), number), span)?;

@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
             return Ok(self.bump());
         }
         if kind == TokenKind::Semi {
-            // The mistake is where the statement ends, not where the next one starts.
+            // The error is at the end of the statement, not at the start of the next one.
             let last = self.last_span();
             let end = Span {
                 start: last.end.saturating_sub(1).max(last.start),
@@ -147,13 +147,13 @@ impl<'a> Parser<'a> {
         self.fail(Diagnostic::error(Code::Syntax, self.span(), message).also(open, "opened here"))
     }
 
-    /// One level deeper; the caller returns with [`Parser::leave`].
+    /// One level deeper. The caller returns with [`Parser::leave`].
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             let message = format!("nested deeper than {MAX_DEPTH} levels");
             return self.fail(
                 Diagnostic::error(Code::TooDeep, self.span(), message)
-                    .help("give parts of it names, or move them to functions"),
+                    .help("give names to parts of it, or move them to functions"),
             );
         }
         self.depth += 1;
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
             }
             super::ast::StmtKind::Error => false,
             _ => {
-                let message = format!("the `{}` block holds declarations only", kind.name());
+                let message = format!("the `{}` block can have only declarations", kind.name());
                 self.report(
                     Diagnostic::error(Code::WrongBlock, statement.span, message)
                         .help("move this statement to `transformed data`, `transformed parameters` or `model`"),

@@ -218,15 +218,14 @@ impl Parser<'_> {
             }
             T::Jacobian => StmtKind::JacobianPlus(self.increment("jacobian")?),
             T::Else => {
-                let diagnostic =
-                    Diagnostic::error(Code::Syntax, start, "this `else` belongs to no `if`");
+                let diagnostic = Diagnostic::error(Code::Syntax, start, "this `else` has no `if`");
                 return self.fail(diagnostic);
             }
             T::Ident if self.peek_at(1) == T::Ident => {
                 let message = format!("`{}` is not a type", self.text(start));
                 let mut diagnostic = Diagnostic::error(Code::Syntax, start, message);
                 if matches!(self.text(start), "float" | "double") {
-                    diagnostic = diagnostic.help("the type of numbers is `real`");
+                    diagnostic = diagnostic.help("the type of real numbers is `real`");
                 }
                 return self.fail(diagnostic);
             }
@@ -294,7 +293,7 @@ impl Parser<'_> {
                     format!("more than {MAX_BRANCHES} branches in one chain of `else if`");
                 return self.fail(
                     Diagnostic::error(Code::TooDeep, self.last_span(), message)
-                        .help("look the values up in an array, or move parts to functions"),
+                        .help("look up the values in an array, or move parts to functions"),
                 );
             }
             if !self.eat(TokenKind::Else) {
@@ -346,7 +345,7 @@ impl Parser<'_> {
         let open = self.span();
         self.expect(TokenKind::LParen)?;
         if self.peek() == TokenKind::RParen {
-            let message = format!("`{}` needs something to say", self.text(word));
+            let message = format!("`{}` needs an argument", self.text(word));
             return self.fail(Diagnostic::error(
                 Code::Syntax,
                 open.to(self.span()),
@@ -373,7 +372,7 @@ impl Parser<'_> {
     fn increment(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.bump().span;
         if self.peek() != TokenKind::PlusAssign {
-            let message = format!("`{word}` can only be added to");
+            let message = format!("`{word}` supports only `+=`");
             let span = start.to(self.span());
             return self.fail(
                 Diagnostic::error(Code::Syntax, span, message)
@@ -411,7 +410,7 @@ impl Parser<'_> {
             let diagnostic = Diagnostic::error(
                 Code::Assignment,
                 op_span,
-                "several variables are assigned with `=` only",
+                "several variables can be assigned only with `=`",
             );
             return self.fail(diagnostic);
         }
@@ -457,7 +456,9 @@ impl Parser<'_> {
                     target.span,
                     "this cannot be assigned to",
                 )
-                .help("the left side is a variable, with indices if wanted, or a tuple of those");
+                .help(
+                    "the left side must be a variable, optionally with indices, or a tuple of such",
+                );
                 self.report(diagnostic);
                 Err(Failed)
             }

@@ -44,7 +44,7 @@ impl Parser<'_> {
                 let diagnostic = Diagnostic::error(
                     Code::Syntax,
                     self.span(),
-                    "an array of arrays is written as one",
+                    "write an array of arrays as one array",
                 )
                 .help("list all sizes together: `array[n, m] real x;`");
                 return self.fail(diagnostic);
@@ -54,12 +54,9 @@ impl Parser<'_> {
         let mut transform = Transform::default();
         if self.peek() == TokenKind::Less {
             if matches!(base, BaseType::Tuple(_)) {
-                let diagnostic = Diagnostic::error(
-                    Code::Constraint,
-                    self.span(),
-                    "a tuple has no bounds of its own",
-                )
-                .help("put them on its components: `tuple(real<lower=0>, int)`");
+                let diagnostic =
+                    Diagnostic::error(Code::Constraint, self.span(), "a tuple cannot have bounds")
+                        .help("put them on its components: `tuple(real<lower=0>, int)`");
                 return self.fail(diagnostic);
             }
             transform = self.transform()?;
@@ -105,7 +102,7 @@ impl Parser<'_> {
         let sizes = self.exprs(TokenKind::RBracket)?;
         let span = open.to(self.close(TokenKind::RBracket, open)?);
         if sizes.len() < least || sizes.len() > most {
-            let message = format!("this type takes {wanted}, found {}", sizes.len());
+            let message = format!("this type needs {wanted}, found {}", sizes.len());
             return self.fail(Diagnostic::error(Code::Size, span, message));
         }
         Ok(sizes)
@@ -179,7 +176,7 @@ impl Parser<'_> {
                 _ => return self.unexpected("`lower`, `upper`, `offset` or `multiplier`"),
             };
             if slot.is_some() {
-                let message = format!("`{name}` is given twice");
+                let message = format!("`{name}` appears twice");
                 return self.fail(Diagnostic::error(Code::Constraint, self.span(), message));
             }
             self.bump();
@@ -222,7 +219,7 @@ impl Parser<'_> {
                 let diagnostic = Diagnostic::error(
                     Code::Syntax,
                     self.span(),
-                    "comparisons, logical operators and `?:` cannot stand in a bound",
+                    "comparisons, logical operators and `?:` are not allowed in a bound",
                 )
                 .help("put the expression in parentheses");
                 self.fail(diagnostic)
@@ -292,7 +289,7 @@ impl Parser<'_> {
             let diagnostic = Diagnostic::error(
                 Code::Syntax,
                 self.span(),
-                "array types of functions have no sizes",
+                "array types of functions cannot have sizes",
             )
             .help("write `array[]`, `array[,]` and so on, and pass sizes as arguments or use `size(x)`");
             return self.fail(diagnostic);
@@ -331,7 +328,7 @@ impl Parser<'_> {
         } else {
             "vector"
         };
-        let message = format!("`{word}` is a constrained type, which functions do not have");
+        let message = format!("`{word}` is a constrained type, which functions cannot have");
         let diagnostic =
             Diagnostic::error(Code::Syntax, self.span(), message).help(format!("use `{plain}`"));
         self.fail(diagnostic)
@@ -357,7 +354,7 @@ impl Parser<'_> {
                 )
                 .help(format!("write `{modern}`"))
             } else {
-                Diagnostic::error(Code::Syntax, open, "types of functions have no sizes")
+                Diagnostic::error(Code::Syntax, open, "types of functions cannot have sizes")
                     .help(format!("write `{element}` alone"))
             };
             return self.fail(diagnostic);
@@ -366,7 +363,7 @@ impl Parser<'_> {
             let diagnostic = Diagnostic::error(
                 Code::Constraint,
                 self.span(),
-                "types of functions have no constraints",
+                "types of functions cannot have constraints",
             );
             return self.fail(diagnostic);
         }

@@ -163,7 +163,7 @@ const VECTORS: &[&str] = &[
     "append_row(append_row(#[3:3], #[1:1]), #[2:2])",
 ];
 
-/// Matrices, with the same marks.
+/// Matrices, with the same placeholders.
 const MATRICES: &[&str] = &[
     "(@ + @)",
     "(@ * $)",
@@ -241,7 +241,7 @@ impl Generator {
             .filter(|v| v.kind == kind && (v.data || !self.only_data))
             .map(|v| v.name.clone())
             .collect();
-        // The newest and most interesting stand last.
+        // The newest and most interesting ones are last.
         if !names.is_empty() && self.below(6) > 0 {
             let (i, j) = (self.below(names.len()), self.below(names.len()));
             return names[i.max(j)].clone();
@@ -353,7 +353,7 @@ impl Generator {
         }
     }
 
-    /// A variable of that kind; data has one.
+    /// A variable of this kind; the data block has one.
     fn name_of(&mut self, kind: Kind) -> String {
         let found = self
             .vars
@@ -427,7 +427,7 @@ impl Generator {
                 }
             };
             let inner = self.expr(kind, depth);
-            // A sign or a conversion binds less than what may follow.
+            // A sign or a conversion has lower precedence than operators that may follow.
             if inner.starts_with('-') {
                 out.push_str(&format!("({inner})"));
             } else {
@@ -438,7 +438,7 @@ impl Generator {
     }
 }
 
-/// A call whose argument lies in the domain.
+/// A call whose argument is in the domain.
 fn smooth(name: &str, inner: &str) -> String {
     match name {
         "expm1_of" => format!("expm1(tanh({inner}))"),

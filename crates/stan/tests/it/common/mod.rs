@@ -1,7 +1,7 @@
 //! Random valid programs, for tests of every stage.
 //!
-//! Vectors have length `N` and matrices are `N` by `N`, so that the programs also run: together with [`DATA`] they have
-//! no sizes that disagree and no index out of range; what takes positive numbers or probabilities is given such.
+//! Vectors have length `N` and matrices are `N` by `N`, so the programs also run: with [`DATA`], all sizes agree and
+//! all indices are in range. Arguments that must be positive numbers or probabilities are such values.
 
 mod expressions;
 mod statements;
@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// What parameters are declared as, with the kind of their value.
+/// The declared types of parameters, with the kind of their value.
 const PARAMETERS: &[(&str, Kind)] = &[
     ("real", Kind::Real),
     ("real<lower=0>", Kind::Real),
@@ -118,7 +118,7 @@ const PARAMETERS: &[(&str, Kind)] = &[
     ("tuple(real<lower=0>, vector[N])", Kind::Pair),
 ];
 
-/// A valid program; the same seed gives the same one.
+/// A valid program, determined by the seed.
 pub fn program(seed: u64) -> String {
     let mut generator = Generator {
         state: seed,
@@ -139,7 +139,7 @@ struct Variable {
     data: bool,
 }
 
-/// Where a statement stands.
+/// The block of a statement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Block {
     /// In the model block.
@@ -198,7 +198,7 @@ impl Generator {
         });
     }
 
-    /// The variables of the data block, or arguments of the same names.
+    /// The variables of the data block, or arguments with the same names.
     fn add_data(&mut self, data: bool) {
         for (name, kind) in [
             ("N", Kind::Int),

@@ -209,7 +209,7 @@ impl Generator {
                 out.push_str(&format!("{pad}for ({name} in {over}) {{\n"));
                 let kept = self.vars.len();
                 self.add(&name, element, false, false);
-                // Elements are no indices, but `break` may stand here.
+                // Elements are not indices, but `break` is allowed here.
                 self.loops.push("1".into());
                 self.statements(out, 1, depth + 2, at);
                 self.loops.pop();

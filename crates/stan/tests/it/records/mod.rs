@@ -1,5 +1,5 @@
 //! Programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against the
-//! program on the records of the batch alone, and what is refused.
+//! program on the records of the batch alone, and refusals.
 
 mod ways;
 
@@ -84,7 +84,7 @@ fn records_of(lowered: &LoweredRecords) -> RecordGraph {
     RecordGraph::new(&lowered.prior, &lowered.likelihood, Execution::default())
 }
 
-/// Prior and whole likelihood against the density of the whole program.
+/// Prior plus whole likelihood, compared with the density of the whole program.
 fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), String> {
     let whole = lower(model, LowerOptions::default()).map_err(|e| e.to_string())?;
     let whole = GraphDensity::new(&whole.graph, Execution::default());
@@ -107,7 +107,8 @@ fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), Strin
     }
 }
 
-/// The view as a function of linear predictors, where there is one, against the likelihood of a batch; its width.
+/// The likelihood as a function of linear predictors, if it has this form, against the likelihood of a batch; its
+/// width.
 fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     let records = records_of(lowered);
     let Some(linear) = records.linear() else {
@@ -193,8 +194,8 @@ fn refusal(model: &BoundModel, error: &LowerError) -> String {
     format!("{}: {error}", model.program().location(error.span))
 }
 
-/// Every program of the corpus by every variable that could count its records: where prior and likelihood come apart
-/// they add up to the density, and where they do not it is said why.
+/// Every program of the corpus by every variable that could be its number of records: if prior and likelihood separate,
+/// they add up to the density; otherwise Jensen gives the reason.
 #[test]
 fn the_corpus_comes_apart_or_says_why() {
     let paths = corpus::folders_with("model.stan");
@@ -283,12 +284,12 @@ fn transformed_data_may_count_the_records() {
     check_whole(&model, &apart(&model, "N")).expect("prior and likelihood add up");
 }
 
-/// What is refused, with its line and a word of the reason.
+/// Refused programs, with the line and a word of the reason.
 #[test]
 fn programs_whose_records_interact_say_where() {
     for (name, count, line, reason) in [
         ("ar_k", "T", 16, "some of the records"),
-        ("garch_1_1", "T", 20, "no sum over records"),
+        ("garch_1_1", "T", 20, "not a sum over records"),
         ("hmm_gaussian", "N", 15, "another one"),
         ("gp_regression", "N", 16, "every pair of records"),
         (
@@ -301,7 +302,7 @@ fn programs_whose_records_interact_say_where() {
             "dyes_variance_components",
             "SAMPLES",
             4,
-            "no data are sized",
+            "no data have the size",
         ),
         ("kidscore_interaction", "kid_score", 4, "no single `int`"),
     ] {
@@ -337,7 +338,7 @@ fn subset(data: &str, count: &str, batch: &[u32]) -> String {
     data.to_string()
 }
 
-/// A batch, of records that may repeat, is the program with these records alone, minus the prior.
+/// A batch, whose records may repeat, equals the program with these records alone, minus the prior.
 #[test]
 fn a_batch_is_the_program_on_its_records() {
     let batch = [3, 1, 4, 1, 5, 0];
@@ -368,7 +369,7 @@ fn a_batch_is_the_program_on_its_records() {
             gradients: vec![0.0; dim * LANES],
             products: vec![0.0; dim * LANES],
         };
-        // Another batch before shows that the right one is bound.
+        // An earlier batch shows that the program binds the right one.
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
         records.batch_value_grad(&mut ws, &[2], z, &mut found.values, gradients);
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
@@ -423,7 +424,7 @@ fn check_pairs(records: &RecordGraph, z: Lanes<'_>, v: Lanes<'_>) {
     }
 }
 
-/// Groups of records at points of their own add up to their batches.
+/// Groups of records at separate points add up to their batches.
 #[test]
 fn groups_add_gradients_and_products() {
     let model = model("hearts_zero_inflated");
@@ -459,7 +460,7 @@ fn groups_add_gradients_and_products() {
     assert_eq!(differs(&product, &products), None);
 }
 
-/// The support of a batch holds every coordinate that its gradient touches.
+/// The support of a batch includes every coordinate that its gradient changes.
 #[test]
 fn the_support_of_a_batch_is_where_its_gradient_is() {
     let model = model("radon_intercept_centred");

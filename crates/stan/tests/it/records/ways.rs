@@ -1,4 +1,4 @@
-//! One model written in every way that comes apart, and programs whose records interact.
+//! One model in every form that separates, and programs whose records interact.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn program(functions: &str, model: &str) -> String {
     )
 }
 
-/// One program for each way of writing a likelihood.
+/// One program for each form of a likelihood.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a rule list: programs")]
 fn every_way_of_writing_comes_apart() {
@@ -252,13 +252,13 @@ fn every_way_of_writing_comes_apart() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whatever takes records together in another way is refused, where it stands.
+/// Jensen refuses all other interactions of records, and names their location.
 #[test]
 fn records_that_interact_are_refused() {
     let programs = [
         (
             "y[1] ~ normal(0, 1); target += log(sum(exp(X * beta)));",
-            "no sum over records",
+            "not a sum over records",
         ),
         (
             "for (n in 2:N) y[n] ~ normal(alpha[1] * y[n - 1], sigma);",
@@ -266,39 +266,39 @@ fn records_that_interact_are_refused() {
         ),
         (
             "for (n in 1:N) if (n > 1) y[n] ~ normal(alpha[1] * y[n - 1], sigma);",
-            "looks at another one",
+            "reads the value of another one",
         ),
         (
             "vector[N] mu = X * beta; y ~ normal(mu - mean(mu), sigma);",
-            "`mean` takes all records",
+            "`mean` needs all records",
         ),
         (
             "vector[N] mu = X * beta; for (n in 1:N) y[n] ~ normal(sum(mu), sigma);",
-            "no sum over records",
+            "not a sum over records",
         ),
         (
             "vector[N] mu = X * beta; target += -square(sum(mu));",
-            "no sum over records",
+            "not a sum over records",
         ),
         (
             "y ~ normal(cumulative_sum(X * beta), sigma);",
-            "`cumulative_sum` takes all records",
+            "`cumulative_sum` needs all records",
         ),
         (
             "y ~ normal(sort_asc(X * beta), sigma);",
-            "`sort_asc` takes all records",
+            "`sort_asc` needs all records",
         ),
         (
             "real m = 0; for (n in 1:N) { y[n] ~ normal(m, sigma); m = 0.5 * m + x[n]; }",
-            "no sum over records",
+            "not a sum over records",
         ),
         (
             "real m = 0; for (n in 1:N) m = alpha[g[n]]; target += -square(m);",
-            "no sum over records",
+            "not a sum over records",
         ),
         (
             "x ~ multi_normal(rep_vector(0, N), diag_matrix(rep_vector(sigma, N)));",
-            "takes all records",
+            "needs all records",
         ),
         (
             "for (n in 1:N) for (m in 1:N) target += -square(y[n] - y[m]) * sigma;",
@@ -306,7 +306,7 @@ fn records_that_interact_are_refused() {
         ),
         (
             "vector[N] mu = X * beta; for (n in 1:N) target += -square(mu[g[n]]);",
-            "looks at another one",
+            "reads the value of another one",
         ),
         (
             "vector[N] mu; for (n in 1:N) { mu = x * x[n]; } y ~ normal(mu, sigma);",
@@ -318,7 +318,7 @@ fn records_that_interact_are_refused() {
         ),
         (
             "y[1] ~ normal(alpha[1], sigma);",
-            "nothing to take minibatches of",
+            "no records for minibatches",
         ),
     ];
     let data = data();

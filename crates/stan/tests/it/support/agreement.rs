@@ -8,24 +8,24 @@ use jensen_stan::lower::{LowerOptions, lower};
 
 use crate::support::bind;
 
-/// What a comparison came to when nothing is wrong.
+/// The result of a comparison without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Finite values were compared.
     Agreed,
-    /// Every point was rejected by both.
+    /// Both evaluators rejected every point.
     Rejected,
-    /// The data, or the program whatever the parameters, are refused.
+    /// Both refuse the data, or the program for all parameters.
     Refused,
-    /// Lowering says that something is not supported.
+    /// Lowering reports an unsupported construct.
     Unsupported,
-    /// They differ where the program itself turns on a rounding error or overflows: see [`delicate`].
+    /// The evaluators differ where the program itself depends on a rounding error or overflows: see [`delicate`].
     Delicate,
 }
 
 const LANES: usize = 5;
 
-/// Relative to the value, and to how far rounding in the program itself can move it.
+/// Relative to the value, and to the possible change of the value by rounding in the program itself.
 const TOLERANCE: f64 = 1e-8;
 
 /// Standard normal enough, from a seed.
@@ -105,7 +105,7 @@ pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
                 }
                 None => !found.is_finite(),
             };
-            // A rounding error away the program may take another branch.
+            // After a rounding error the program may take another branch.
             if !same && shaken.is_finite() {
                 if delicate(&lowered.graph, point, expected) {
                     return Ok(Outcome::Delicate);
@@ -138,8 +138,8 @@ pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Whether rounding decides about the value: a comparison of what is equal but for rounding, or numbers inside so
-/// large (infinite, perhaps on the side of a branch that is not taken) that what is added to them is lost.
+/// Whether rounding determines the value: a comparison of numbers that are equal except for rounding, or intermediate
+/// numbers so large (perhaps infinite in a branch that is not taken) that added numbers are lost.
 fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     let nodes = node_values(graph, &[z]);
     let large = 1e6 * value.map_or(1.0, |v| v.abs().max(1.0));
@@ -189,7 +189,7 @@ fn generate(model: &BoundModel, z: &[f64]) {
     }
 }
 
-/// How far the value moves when the point moves by a few roundings; infinite where it ceases to exist.
+/// The change of the value when the point moves by a few rounding errors; infinite if the value ceases to exist.
 fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     let mut most: f64 = 0.0;
     for sign in [1.0, -1.0] {
@@ -207,7 +207,7 @@ fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     100.0 * most
 }
 
-/// The gradient along one random direction against differences where those of two widths agree.
+/// The gradient along one random direction against differences, if those of two widths agree.
 fn differences(
     model: &BoundModel,
     z: &[f64],

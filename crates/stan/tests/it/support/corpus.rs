@@ -30,7 +30,7 @@ pub fn folders_with(file: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A model with its data and what is known of it.
+/// A model with its data and its reference values.
 pub struct Model {
     /// The program.
     pub source: String,
