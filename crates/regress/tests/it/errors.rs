@@ -121,7 +121,7 @@ fn formulas_that_cannot_be_read() {
     refused(
         "gaussian",
         "y ~ x # 2",
-        "`#` means nothing",
+        "`#` has no meaning",
         "#",
         "backquotes",
     );
@@ -243,14 +243,14 @@ fn columns_that_say_nothing() {
         "y ~ x + double",
         "linear combination of others: x",
         "double",
-        "leave out",
+        "remove one of these terms",
     );
     refused(
         "gaussian",
         "y ~ x + same",
         "a constant",
         "same",
-        "leave out",
+        "remove one of these terms",
     );
     refused(
         "gaussian",
@@ -259,7 +259,7 @@ fn columns_that_say_nothing() {
         "same",
         "no effect to estimate",
     );
-    refused("gaussian", "y ~ day", "holds dates", "day", "days since");
+    refused("gaussian", "y ~ day", "has dates", "day", "days since");
     refused(
         "gaussian",
         "y ~ log(x)",
@@ -270,7 +270,7 @@ fn columns_that_say_nothing() {
     refused(
         "gaussian",
         "y ~ log(g)",
-        "holds words",
+        "has words",
         "g",
         "compare it with a text",
     );
@@ -300,7 +300,7 @@ fn responses_out_of_the_range_of_their_family() {
     refused(
         "poisson",
         "y ~ x",
-        "whole numbers from 0, and `y` is 0.99",
+        "whole numbers from 0, but `y` is 0.99",
         "y",
         "gaussian",
     );
@@ -351,7 +351,7 @@ fn responses_out_of_the_range_of_their_family() {
         "count | trials(few) ~ x",
         "row 4 of the rows used has 3 successes in 2 trials",
         "count",
-        "at least as many",
+        "at least the number of successes",
     );
     refused(
         "poisson",
@@ -372,7 +372,7 @@ fn responses_out_of_the_range_of_their_family() {
         "count | trunc(lb = 1) ~ x",
         "outside the bounds",
         "count",
-        "leave out",
+        "remove such rows",
     );
     let told = error("poison", &["y ~ x"], &[]);
     assert!(told.contains("did you mean `poisson`?"), "{told}");
@@ -407,7 +407,7 @@ fn parameters_and_priors_of_nothing() {
     check(
         &told,
         "b ~ norml(0, 1)",
-        "`norml` is no distribution",
+        "`norml` is not a distribution",
         "norml(0, 1)",
         "did you mean normal?",
     );
@@ -415,7 +415,7 @@ fn parameters_and_priors_of_nothing() {
     check(
         &told,
         "b ~ normal(0)",
-        "normal has 2 arguments, and 1 are given",
+        "normal needs 2 arguments, but has 1",
         "normal(0)",
         "",
     );
@@ -496,7 +496,7 @@ fn terms_of_columns_that_are_not_all_known() {
     refused(
         "gaussian",
         "y ~ me(x)",
-        "me() takes a column and one of its standard errors",
+        "me() takes a column and its standard errors",
         "me(x)",
         "",
     );
@@ -556,7 +556,7 @@ fn groups_series_and_maps_that_mean_nothing() {
         "g/mm(g, one)",
         "",
     );
-    refused("gaussian", "y ~ ar(g)", "holds words", "g", "");
+    refused("gaussian", "y ~ ar(g)", "has words", "g", "");
     refused(
         "gaussian",
         "y ~ ar(same)",
@@ -576,12 +576,12 @@ fn groups_series_and_maps_that_mean_nothing() {
         "count ~ ar(x)",
         "the family poisson has no residuals",
         "count ~ ar(x)",
-        "gaussian and student",
+        "gaussian or student",
     );
     refused(
         "gaussian",
         "y ~ car(x, same)",
-        "a map is a file",
+        "a map must be a file name",
         "x",
         "in quotes",
     );
@@ -610,9 +610,9 @@ fn priors_of_all_coefficients() {
     assert!(prior("b[x] ~ R2D2(0.5)").contains("write b ~ R2D2(0.5)"));
     assert!(
         prior("b ~ horseshoe(slab = 2)")
-            .contains("there are df, scale_global, df_global, scale_slab, df_slab")
+            .contains("choose from df, scale_global, df_global, scale_slab, df_slab")
     );
-    assert!(prior("b ~ horseshoe(-1)").contains("df must be a number above 0"));
+    assert!(prior("b ~ horseshoe(-1)").contains("must be a number above 0"));
 }
 
 #[test]
@@ -806,6 +806,6 @@ fn counts_and_shares_of_categories() {
         "cbind(few, size) ~ x",
         "`size` is -1 in row 5",
         "cbind(few, size)",
-        "whole numbers from 0",
+        "integers of at least 0",
     );
 }
