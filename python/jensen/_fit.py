@@ -121,7 +121,7 @@ class Fit:
 
     @property
     def calls(self) -> int:
-        """Number of oracle calls, that is, minibatches of evaluations."""
+        """Number of oracle calls: batches of 256 gradients or equivalent work."""
         return int(self._summary["oracle_calls"])
 
     @property

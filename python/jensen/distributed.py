@@ -302,8 +302,10 @@ def fit_records(
 
 
 class _FileSteps:
-    """Calls of workers for shards that are files: a function of the settings of the run, the shard's file and digest, the
-    request of the step, and the shard's share.
+    """Calls a function of the workers for each shard in a file.
+
+    The arguments of the function are the settings of the run, the shard's file and digest, the request of the step,
+    and the share of the step that belongs to the shard.
     """
 
     def __init__(self, workplace: _engines.Engine, function: str) -> None:
@@ -311,7 +313,7 @@ class _FileSteps:
         self._shared: dict[str, Any] = {}
 
     def __call__(self, told: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
-        """The answers of shards. A share belongs to the shard with this number, file and digest."""
+        """Returns the answer of each shard. A share names its shard by number, file and digest."""
         workplace = self._workplace
         if told not in self._shared:
             self._shared[told] = workplace.share(told)

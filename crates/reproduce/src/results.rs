@@ -264,7 +264,7 @@ impl Ours {
         }
     }
 
-    /// Its standard error.
+    /// Sets the standard error of the value.
     pub fn se(self, se: f64) -> Self {
         Self {
             se: Some(se),
@@ -272,12 +272,12 @@ impl Ours {
         }
     }
 
-    /// The number of seeds behind it.
+    /// Sets the number of seeds that the value summarises.
     pub fn seeds(self, seeds: u64) -> Self {
         Self { seeds, ..self }
     }
 
-    /// Further notes.
+    /// Sets the note on the value.
     pub fn note(self, note: impl Into<String>) -> Self {
         Self {
             note: note.into(),

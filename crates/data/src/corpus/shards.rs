@@ -139,10 +139,10 @@ impl Corpus {
         runs
     }
 
-    /// Removes the shards of a folder for another corpus.
+    /// Removes a folder's shards, so that it can hold another corpus.
     ///
     /// # Errors
-    /// One cannot be removed.
+    /// Fails if a file cannot be removed.
     pub fn remove_shards(folder: &Path) -> Result<(), DataError> {
         crate::files::remove_file(&folder.join(LIST))?;
         remove_files(folder, ENDING)

@@ -230,7 +230,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     if tightness.is_loose() {
         reasons.push(Reason::new(
             format!(
-                "the bound `{}` is loose: standard deviations are too small, by a factor of about {:.2}",
+                "the bound `{}` is loose: standard deviations are about {:.2} times their exact values",
                 made.model.bound().name(),
                 tightness.sd_ratio
             ),

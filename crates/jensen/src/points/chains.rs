@@ -229,7 +229,7 @@ impl Sequences {
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         if columns.is_empty() {
             return Err(Error::Input(format!(
-                "`{}` has only the column `{name}`",
+                "`{}` has no data column besides `{name}`, which identifies the sequences",
                 table.source()
             )));
         }

@@ -402,7 +402,7 @@ impl Program {
             return Ok((done.made.output, done.summary));
         }
         around.observer.note(
-            "refined draws did not mix with the chosen centring, so Jensen fits the program as written",
+            "under the chosen centring, refined draws did not mix, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
         // The current fit is set aside, and restored if the new one fails.

@@ -235,7 +235,7 @@ impl Field {
     /// The discrete thin plate on a grid: second differences along both axes and across.
     ///
     /// # Errors
-    /// The grid, or a part that its holes separate, is too narrow for a bending energy.
+    /// Fails if the grid, or a part separated from it by empty cells, is too narrow for second differences.
     pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for node in 0..lattice.nodes() {
@@ -267,8 +267,8 @@ impl Field {
         });
         Self::scaled(lattice.nodes(), entries, null, precision, None).map_err(|_| {
             Error::Prior(
-                "the grid, or a part that its holes separate, is too narrow for second differences; use \
-                 `grid(rw1, …)` or close the holes around it"
+                "the grid, or a part separated from it by empty cells, is too narrow for second differences; \
+                 use `grid(rw1, …)`, or fill the empty cells around that part"
                     .to_owned(),
             )
         })

@@ -31,7 +31,7 @@ pub struct Trajectory {
     blocks: Vec<Block>,
     /// The rows of all blocks.
     rows: Vec<f64>,
-    /// Values stored for each lane.
+    /// Number of values stored for each lane.
     numbers: Vec<usize>,
     failed: Vec<bool>,
 }

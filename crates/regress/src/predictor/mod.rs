@@ -24,11 +24,11 @@ pub use unknown::{Unknown, UnknownTerm};
 pub struct Learnt {
     /// The states of calls and of columns of words.
     pub states: crate::evaluate::States,
-    /// The levels of groupings, by their names.
+    /// The levels of each grouping, keyed by its name.
     pub groups: std::collections::BTreeMap<String, Vec<String>>,
-    /// Smooths by parameter and call. All levels of a `by` factor share one smooth.
+    /// The smooths, keyed by parameter and call. All levels of a `by` factor share one smooth.
     pub smooths: std::collections::BTreeMap<String, SmoothState>,
-    /// Maps by file name.
+    /// The maps, keyed by file name.
     pub fields: std::collections::BTreeMap<String, FieldState>,
 }
 

@@ -8,7 +8,7 @@
 //! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!
-//! The paper prints curves and no numbers, so no row has a number of the paper.
+//! The paper shows only curves, so no row has a published number.
 
 mod bounds;
 mod images;

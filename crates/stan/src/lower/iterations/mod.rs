@@ -357,7 +357,7 @@ impl<'g> Lower<'_, 'g> {
             };
             match bad.scalar() {
                 Some(0.0) => {}
-                Some(_) => return Err(one_by_one("an iteration rejects for all parameter values")),
+                Some(_) => return Err(one_by_one("an iteration rejects every parameter value")),
                 None => {
                     roots.push(bad.id);
                     tape.guards.borrow_mut().push(bad.id);
