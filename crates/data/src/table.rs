@@ -239,7 +239,7 @@ impl Table {
     /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read), and a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         Self::parse(
             &Bytes::read_within(path, most)?,

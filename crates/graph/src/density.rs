@@ -179,7 +179,7 @@ impl GraphDensity {
     /// occasionally within differentiation.
     ///
     /// # Errors
-    /// The reason.
+    /// Returns the reason.
     ///
     /// # Panics
     /// As [`new`](Self::new).

@@ -265,7 +265,7 @@ impl Builder {
     /// `log_density` plus the log-Jacobians of the constraints.
     ///
     /// # Errors
-    /// The first error in this builder, a density that is not a scalar, or no parameters.
+    /// Returns the first error in this builder, or an error if the density is not a scalar or there are no parameters.
     #[track_caller]
     pub fn try_graph(&self, log_density: Expr<'_>) -> Result<Graph, ExprError> {
         let location = Location::caller();

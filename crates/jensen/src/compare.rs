@@ -122,7 +122,7 @@ pub struct Candidate {
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
 /// # Errors
-/// A folder has no finished fit, its draws cannot be read, or the numbers of observations differ.
+/// Fails if a folder has no finished fit, its draws cannot be read, or the numbers of observations differ.
 pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
     let candidates: Result<Vec<_>, _> = folders
         .iter()

@@ -255,7 +255,7 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
 /// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
 ///
 /// # Errors
-/// The errors of [`fit`], and a checkpoint that does not belong to this run.
+/// Fails as [`fit`] does, and for a checkpoint that does not belong to this run.
 pub fn fit_with<P: Problem>(
     problem: &P,
     options: &Options,

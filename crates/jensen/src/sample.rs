@@ -83,7 +83,8 @@ impl Sample {
     /// The parameters at a draw of the table, as initial values for Stan's samplers.
     ///
     /// # Errors
-    /// The table has fewer draws, or a parameter is an array of tuples, which the file format does not support.
+    /// Fails if the table has fewer draws, or a parameter is an array of tuples, which the file format does not
+    /// support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(

@@ -343,7 +343,7 @@ impl<D> Model<D> {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// The errors of that function, a missing parameter together with an unknown name, and values without any
+    /// Fails as that function does, and for a missing parameter together with an unknown name, and values without any
     /// parameter.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();

@@ -129,7 +129,7 @@ struct Visited {
 /// Explores the posterior of the hyperparameters around its mode.
 ///
 /// # Errors
-/// The errors of [`fit`](crate::fit) at the mode.
+/// Returns the errors of [`fit`](crate::fit) at the mode.
 pub fn integrate(
     prior: &dyn Prior,
     model: &LatentModel,

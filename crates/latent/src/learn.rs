@@ -664,7 +664,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// step.
 ///
 /// # Errors
-/// The errors of [`fit`] at the first start, or a checkpoint of another run.
+/// Returns the errors of [`fit`] at the first start, or a checkpoint of another run.
 pub fn learn(
     prior: &dyn Prior,
     model: &LatentModel,

@@ -169,7 +169,7 @@ pub trait Prior: Sync {
     /// The prior at θ.
     ///
     /// # Errors
-    /// θ is outside its range or gives no valid prior.
+    /// Fails if θ is outside its range or gives no valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
     /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) built at θ.

@@ -62,7 +62,7 @@ impl Tightness {
 /// Costs about as much as a few iterations of the fit.
 ///
 /// # Errors
-/// The errors of a fit with these settings.
+/// Returns the errors of a fit with these settings.
 pub fn tightness(
     model: &LatentModel,
     fit: &Fit,
@@ -144,7 +144,7 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
 /// `None` if the objective is exact or the time limit was reached.
 ///
 /// # Errors
-/// The errors of a fit with these settings.
+/// Returns the errors of a fit with these settings.
 pub fn misplacement(
     prior: &dyn Prior,
     model: &LatentModel,

@@ -61,7 +61,7 @@ pub const CATEGORIES: &str = "categories of the response";
 /// Evaluates a left side for a family.
 ///
 /// # Errors
-/// A value is impossible in the family, or the family does not support an addition.
+/// Fails if a value is impossible in the family, or the family does not support an addition.
 pub fn observed(
     response: &Response,
     family: &Family,
@@ -83,7 +83,7 @@ pub fn observed(
 /// The additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
-/// An addition cannot be evaluated.
+/// Fails if an addition cannot be evaluated.
 pub fn exposed(
     response: &Response,
     family: &Family,

@@ -71,7 +71,7 @@ pub trait Store {
     /// Replaces the stored checkpoint atomically.
     ///
     /// # Errors
-    /// The checkpoint cannot be stored. The run continues and informs the observer.
+    /// Fails if the checkpoint cannot be stored. The run continues and informs the observer.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 

@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
     /// Text.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn text(&mut self) -> Result<String, String> {
         let bytes = self.array::<1>()?.as_flattened();
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     /// This number of 64-bit integers.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let read: Vec<u64> = self
             .array()?
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     /// Integers of 32 bits.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
     /// Numbers in single precision.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
     /// The bytes of an array in single precision.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
         self.array()
     }
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     /// Numbers.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     /// A fixed number of reals.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
         self.reals()?.try_into().map_err(|_| CUT.to_owned())
     }

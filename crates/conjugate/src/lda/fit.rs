@@ -147,7 +147,8 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
 /// As [`fit`], with local steps by `shards` and the same bits.
 ///
 /// # Errors
-/// The errors of [`fit`], and shards that do not answer. The last checkpoint then comes from the last complete step.
+/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint then comes from the last complete
+/// step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,

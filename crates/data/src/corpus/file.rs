@@ -188,7 +188,7 @@ impl CorpusFile {
     /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
-    /// The file was changed.
+    /// Fails if the file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.map.check_unchanged()
     }

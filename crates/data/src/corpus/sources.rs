@@ -227,7 +227,7 @@ impl Sources {
     /// A single one of the files.
     ///
     /// # Errors
-    /// The file does not exist.
+    /// Fails if the file does not exist.
     pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
         let Some(input) = self.inputs.get(file) else {
             return Err(DataError::invalid(format!(

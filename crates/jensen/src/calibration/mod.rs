@@ -54,7 +54,7 @@ pub struct Simulator {
 /// name of a data variable are data, and all others are compared with the program's variables.
 ///
 /// # Errors
-/// The simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
+/// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
 pub fn simulate(
     fits: &Fits,
     simulator: &Simulator,
@@ -217,7 +217,7 @@ impl Calibrated {
     /// The verdict on fits of simulated data, one row per fit.
     ///
     /// # Errors
-    /// Fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
+    /// Fails if fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
     pub fn of(rows: &[&FitRow], seed: u64) -> Result<Self, Error> {
         let ranked: Vec<&&FitRow> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
         if ranked.len() < FEWEST {

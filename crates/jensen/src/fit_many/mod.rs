@@ -85,7 +85,7 @@ impl Given {
     /// Reads the data.
     ///
     /// # Errors
-    /// The file does not exist.
+    /// Fails if the file does not exist.
     fn read(&self) -> Result<DataFile, Error> {
         match &self.text {
             None => Ok(DataFile::read(self.name.as_ref())?),
@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
-/// There are no tasks, or two tasks are equal.
+/// Fails if there are no tasks, or two tasks are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -167,7 +167,7 @@ impl Fits {
     /// The fits that a request describes. `folders` are searched for included files.
     ///
     /// # Errors
-    /// An invalid setting, or a program that no data can make valid.
+    /// Fails for an invalid setting, or a program that no data can make valid.
     pub fn new(
         model: &str,
         text: &str,

@@ -35,7 +35,7 @@ impl Session<'_> {
     /// Executes the run. `course` receives every record, including the records before a resume.
     ///
     /// # Errors
-    /// The errors of `run`, and a trace that cannot be written.
+    /// Fails as `run` does, and for a trace that cannot be written.
     pub fn carry_out<T>(
         self,
         course: &mut dyn Course,

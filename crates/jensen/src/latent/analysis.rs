@@ -88,7 +88,7 @@ impl AnalysisData {
     /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
-    /// The table cannot be read or is empty, or a column has words.
+    /// Fails if the table cannot be read or is empty, or a column has words.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
@@ -96,7 +96,7 @@ impl AnalysisData {
     /// A table of numbers with missing cells.
     ///
     /// # Errors
-    /// The table is empty, or a column has words.
+    /// Fails if the table is empty, or a column has words.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -174,7 +174,7 @@ pub struct AnalysisJob<'a> {
 /// Fits factors to a table.
 ///
 /// # Errors
-/// An unknown likelihood or bound, cells outside the likelihood's domain, and the errors of [`carry_out`].
+/// Fails for an unknown likelihood or bound, cells outside the likelihood's domain, and as [`carry_out`] does.
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,

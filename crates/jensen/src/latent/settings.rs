@@ -171,7 +171,7 @@ impl LatentRequest {
     /// A setting without an effect is an error.
     ///
     /// # Errors
-    /// There is one.
+    /// Fails if a setting has no effect.
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(

@@ -52,7 +52,7 @@ impl Stored {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged, have another format version or are not such a fit.
+    /// Fails if the bytes are damaged, have another format version or are not such a fit.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));

@@ -162,7 +162,7 @@ impl Kinds {
     /// The columns of training rows, of `kind` unless a column states another.
     ///
     /// # Errors
-    /// The column does not exist, or it cannot have its kind.
+    /// Fails if the column does not exist, or it cannot have its kind.
     pub(super) fn of(
         points: &Points,
         kind: Kind,
@@ -198,7 +198,7 @@ impl Kinds {
     /// The columns of a stored fit.
     ///
     /// # Errors
-    /// The column does not exist.
+    /// Fails if the column does not exist.
     pub(super) fn stored(
         names: &[String],
         kind: Kind,
@@ -232,7 +232,7 @@ impl Kinds {
     /// Components over rows of the data.
     ///
     /// # Errors
-    /// A value that its column cannot have.
+    /// Fails for a value that its column cannot have.
     pub(super) fn components(
         &self,
         points: &Points,

@@ -46,7 +46,7 @@ impl Source {
     /// 2.33 are translated to today's syntax.
     ///
     /// # Errors
-    /// A file cannot be read, or does not have the format of its name.
+    /// Fails if a file cannot be read, or does not have the format of its name.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],
@@ -84,7 +84,7 @@ impl Source {
     /// Adds a file of dimensions and labels.
     ///
     /// # Errors
-    /// The file cannot be read or has another format.
+    /// Fails if the file cannot be read or has another format.
     pub fn with_coordinates(self, file: Option<&Path>) -> Result<Self, Error> {
         let Some(file) = file else { return Ok(self) };
         let coordinates = Coordinates::from_json(&read_bytes(file)?, &file.display().to_string())?;

@@ -29,7 +29,7 @@ const ROWS: usize = 20_000;
 /// with the log density of the priors. `log_prior` is the program of that density over the data.
 ///
 /// # Errors
-/// This program cannot be evaluated.
+/// Fails if this program cannot be evaluated.
 pub fn sensitivity(
     kept: &Kept,
     log_prior: &str,

@@ -165,7 +165,7 @@ impl VaeModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged or have another layout, or the weights do not match their architecture.
+    /// Fails if the bytes are damaged or have another layout, or the weights do not match their architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;

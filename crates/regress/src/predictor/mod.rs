@@ -179,7 +179,7 @@ impl Maker<'_, '_> {
     /// The predictor of a parameter.
     ///
     /// # Errors
-    /// A term cannot be evaluated.
+    /// Fails if a term cannot be evaluated.
     pub fn predictor(&mut self, parameter: &str, terms: &Terms) -> Result<Predictor> {
         let mut design = design(terms, self.contrasts, &mut self.evaluator)?;
         if terms.intercept {

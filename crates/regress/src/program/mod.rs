@@ -57,7 +57,7 @@ pub struct Program {
 /// The program of a regression.
 ///
 /// # Errors
-/// A prior has no target in the model.
+/// Fails if a prior has no target in the model.
 pub fn program(regression: &Regression) -> Result<Program> {
     let mut writer = Writer::new(regression, Priors::parse(&regression.request.priors)?);
     linear::declare(&mut writer)?;

@@ -535,7 +535,7 @@ impl BoundModel {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// The errors of that function.
+    /// Returns the errors of that function.
     pub fn unconstrain_some(
         &self,
         lookup: &Unconstrained<'_>,

@@ -121,7 +121,7 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
 /// As [`call`]; long computations check `halt`.
 ///
 /// # Errors
-/// An external interrupt, and the errors of [`call`].
+/// Returns an external interrupt, and the errors of [`call`].
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -143,7 +143,7 @@ pub fn call_under(
 /// As [`ops::binary`]; long computations check `halt`.
 ///
 /// # Errors
-/// An external interrupt, and the errors of the operator.
+/// Returns an external interrupt, and the errors of the operator.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -209,7 +209,7 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
 /// As [`draw`]; long computations check `halt`.
 ///
 /// # Errors
-/// An external interrupt, and the errors of [`draw`].
+/// Returns an external interrupt, and the errors of [`draw`].
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,

@@ -100,8 +100,8 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
 /// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
 ///
 /// # Errors
-/// The errors of [`super::lower`], and [`ErrorKind::Records`] if `name` counts no records or the log density is not a
-/// sum over them.
+/// Fails as [`super::lower`] does, and with [`ErrorKind::Records`] if `name` counts no records or the log density is
+/// not a sum over them.
 pub fn lower_records(
     bound: &BoundModel,
     options: LowerOptions,
