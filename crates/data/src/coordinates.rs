@@ -36,7 +36,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// Their number.
+    /// Number of labels.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),

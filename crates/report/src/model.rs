@@ -252,8 +252,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Its spread, which determines the decimals: the standard deviation, or if that is unknown that of a normal with
-    /// the same 90 % interval.
+    /// The spread of the parameter, which determines the decimals. It is the standard deviation, or if that is unknown,
+    /// the standard deviation of a normal with the same 90 % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -46,7 +46,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Its line of the output.
+    /// The line of the output that describes the baseline.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",

@@ -44,7 +44,7 @@ impl Stored {
         }
     }
 
-    /// As safetensors bytes.
+    /// Encodes the fit as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         Checkpoint::of_result(Identity::of_result(ALGORITHM), self.save()).encode()
     }
