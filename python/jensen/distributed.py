@@ -129,7 +129,7 @@ def build_topics(
             calls = [(asked, place, shared, task) for task in tasks]
             for at, answer in _engines.each(workplace, "corpus_step", calls):
                 if isinstance(answer, _engines.Lost):
-                    raise RuntimeError(f"the task {tasks[at]} has cost {_engines.TRIES} workers ({answer})")
+                    raise RuntimeError(f"the task {tasks[at]} lost {_engines.TRIES} workers ({answer})")
                 answers[at] = answer
             return [answers[at] for at in range(len(tasks))]
 
@@ -221,13 +221,13 @@ class _TopicsStep:
     def _each(
         self, function: str, calls: list[tuple[Any, ...]], shards: list[list[int]]
     ) -> Iterator[tuple[int, Any]]:
-        """The numbers and results of the calls. A lost call is an error that names its shards."""
+        """Yields the numbers and results of the calls. A lost call raises an error that names its shards."""
         for at, found in _engines.each(self._workplace, function, calls):
             if isinstance(found, _engines.Lost):
                 first, last = shards[at][0], shards[at][-1]
-                which = f"shard {first} has" if first == last else f"shards {first} to {last} have"
+                which = f"shard {first}" if first == last else f"shards {first} to {last}"
                 raise RuntimeError(
-                    f"{which} cost {_engines.TRIES} workers ({found}): go on with resume=True when they are back"
+                    f"{which} lost {_engines.TRIES} workers ({found}): continue with resume=True once workers are back"
                 )
             yield at, found
 
@@ -324,8 +324,8 @@ class _FileSteps:
         for at, part in _engines.each(workplace, self._function, calls, homes):
             if isinstance(part, _engines.Lost):
                 raise RuntimeError(
-                    f"the shard {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
-                    "go on with resume=True when they are back"
+                    f"the shard {shares[at][1]!r} lost {_engines.TRIES} workers ({part}): "
+                    "continue with resume=True once workers are back"
                 )
             parts[at] = part
         return [parts[at] for at in range(len(calls))]

@@ -56,7 +56,7 @@ impl FromStr for Estimator {
 pub struct Estimate {
     /// The estimate.
     pub mean: f64,
-    /// Its standard error. It is infinite if fewer than two draws are valid.
+    /// Standard error of `mean`. It is infinite if fewer than two draws are valid.
     pub standard_error: f64,
 }
 

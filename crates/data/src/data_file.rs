@@ -23,11 +23,11 @@ pub enum DataFormat {
 /// A data file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// Its name in messages.
+    /// The file's name in messages.
     pub name: String,
-    /// Its notation.
+    /// The notation of the file.
     pub format: DataFormat,
-    /// Its bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 

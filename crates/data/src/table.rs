@@ -53,9 +53,9 @@ impl Cells {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its cells.
+    /// The cells of the column.
     pub cells: Cells,
     /// For words read from a file: the location of the first cell that is not a number.
     pub(crate) first_word: Option<Box<ParseError>>,

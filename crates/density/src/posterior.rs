@@ -21,7 +21,7 @@ pub struct Variable {
     pub name: String,
     /// Extents; empty for a scalar.
     pub shape: Vec<usize>,
-    /// Its source.
+    /// The source of the reported variable.
     pub kind: VariableKind,
     /// Whether every value is an integer.
     pub integer: bool,

@@ -21,7 +21,7 @@ use crate::program::Stored;
 pub struct LeaveOneOut {
     /// Expected log predictive density of all observations, in nats.
     pub elpd: f64,
-    /// Its standard error over observations.
+    /// Standard error of `elpd` over observations.
     pub elpd_se: f64,
     /// Effective number of parameters: the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,

@@ -43,7 +43,7 @@ const NINETY: f64 = 1.645;
 /// The report's section on predictions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictive {
-    /// Its sections.
+    /// The subsections.
     pub exhibits: Vec<Exhibit>,
     /// The generated quantities that the section uses.
     pub variables: Vec<String>,

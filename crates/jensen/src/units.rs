@@ -25,7 +25,7 @@ pub enum Standardise {
 /// A column that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// Its position among the columns of the data.
+    /// The column's position among the columns of the data.
     column: usize,
     centre: f64,
     scale: f64,

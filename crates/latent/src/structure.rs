@@ -157,7 +157,7 @@ pub struct Parameter {
     pub start: f64,
     /// The allowed values.
     pub range: Range,
-    /// Its prior.
+    /// The prior of the free hyperparameter.
     pub density: PriorDensity,
 }
 

@@ -68,9 +68,9 @@ impl Verdict {
 /// A short fact: its name, its value, and an aside such as a unit or an error.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fact {
-    /// Its name.
+    /// The name of the fact.
     pub label: String,
-    /// Its value.
+    /// The value of the fact.
     pub value: String,
     /// The small text below the value, which may be empty.
     pub aside: String,
@@ -157,9 +157,9 @@ pub struct TopicMap {
 /// A topic on the map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedTopic {
-    /// Its number.
+    /// The number of the topic.
     pub number: usize,
-    /// Its share of all tokens.
+    /// The topic's share of all tokens.
     pub share: f64,
     /// Its position. Topics with similar words are close to each other.
     pub position: (f64, f64),
@@ -181,7 +181,7 @@ pub struct TopicWord {
 /// A part of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stage {
-    /// Its name.
+    /// The name of the part of the run.
     pub name: String,
     /// Estimates of the bound in order.
     pub points: Vec<TracePoint>,

@@ -22,7 +22,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Its name on the command line and in `results.json`.
+    /// The scale's name on the command line and in `results.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",

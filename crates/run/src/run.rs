@@ -131,7 +131,7 @@ pub struct Outcome<T> {
     /// The result of the algorithm. Absent if it could not start, or was cancelled without [partial](Control::partial)
     /// results.
     pub output: Option<T>,
-    /// Its status at the end.
+    /// The status at the end of the run.
     pub status: Status,
     /// Number of finished iterations.
     pub iterations: u64,

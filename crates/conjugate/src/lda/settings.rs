@@ -39,7 +39,7 @@ pub enum Inference {
 }
 
 impl Inference {
-    /// Its name in files and on the command line.
+    /// The method's name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeanField => "mean-field",

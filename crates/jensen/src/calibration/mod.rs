@@ -40,9 +40,9 @@ pub const FEWEST: usize = 20;
 /// A program that generates parameters and data as its generated quantities.
 #[derive(Clone, Debug)]
 pub struct Simulator {
-    /// Its name in messages.
+    /// The simulator's name in messages.
     pub name: String,
-    /// Its text.
+    /// The text of the simulator.
     pub text: String,
     /// The folders of included files.
     pub folders: Vec<PathBuf>,
@@ -181,7 +181,7 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
 /// The tests of the ranks of one scalar.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// Its name.
+    /// The name of the scalar.
     pub name: String,
     /// Tests of its ranks.
     #[serde(flatten)]

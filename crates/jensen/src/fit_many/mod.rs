@@ -38,7 +38,7 @@ use crate::{Error, Fitted};
 pub struct Fits {
     /// The program's name in messages.
     pub model: String,
-    /// Its text.
+    /// The text of the program.
     pub text: String,
     /// Included files by their names in the program. A worker therefore needs no folder.
     pub includes: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub struct Fits {
 /// A data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Given {
-    /// Its name in the table.
+    /// The name of the data set in the table.
     pub name: String,
     /// The text of the data as Stan JSON, unless the task names a file.
     pub text: Option<String>,
@@ -58,11 +58,11 @@ pub struct Given {
 /// One fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its data.
+    /// The data of the fit.
     pub data: Given,
     /// SHA-256 of the data.
     pub digest: String,
-    /// Its seed.
+    /// The seed of the fit.
     pub seed: u64,
     /// The simulated parameters: scalars by name. The row then has their ranks among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

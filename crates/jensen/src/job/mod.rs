@@ -9,7 +9,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`Job`], [`carry_out`]: the order of things |
-//! | [`folder`] | taking and opening folders, `run.json`, where a stored run goes on |
+//! | [`folder`] | taking and opening folders, `run.json`, the state from which a stored run continues |
 //! | `session` | trace and checkpoints around one run |
 //! | `judge` | [`Evidence`] → [`Judgement`]: the only module where `trusted` is decided |
 //! | [`request`] | given settings over stored ones, settings as a list |
@@ -77,7 +77,7 @@ pub trait Job {
         &[]
     }
 
-    /// Its memory.
+    /// The memory that the fit job needs.
     fn need(&self) -> Need;
 
     /// The budget of a run.
@@ -142,7 +142,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub output: S::Output,
     /// The collected records.
     pub course: S::Course,
-    /// Its status at the end.
+    /// The status of the run at the end.
     pub status: Status,
     /// Iterations, including the iterations before a resume.
     pub iterations: u64,

@@ -133,7 +133,7 @@ pub struct AnalysisSummary {
     pub expectation: String,
     /// The likelihood.
     pub likelihood: String,
-    /// Its parameters.
+    /// The parameters of the likelihood.
     pub hyperparameters: Vec<Hyperparameter>,
     /// Number of factors.
     pub factors: usize,

@@ -31,9 +31,9 @@ pub struct LatentRun {
 
 /// A table as read.
 pub struct LatentData {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Its bytes, decompressed.
+    /// The bytes of the table, decompressed.
     pub bytes: Bytes,
 }
 

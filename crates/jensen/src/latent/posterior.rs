@@ -9,7 +9,7 @@ use crate::Error;
 /// A fit at one point of the hyperparameters, with its share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its share. The shares sum to 1.
+    /// The weight of the point in the mixture. The weights sum to 1.
     pub weight: f64,
     /// The likelihood with its parameters there.
     pub likelihood: Likelihood,

@@ -17,10 +17,10 @@ pub struct Stored {
     pub points: Vec<StoredPoint>,
 }
 
-/// One of them.
+/// A point of the hyperparameters' posterior, with its dual solution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPoint {
-    /// Its share.
+    /// The weight of the point in the mixture.
     pub weight: f64,
     /// The prior's free hyperparameters.
     pub theta: Vec<f64>,

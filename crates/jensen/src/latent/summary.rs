@@ -19,7 +19,7 @@ const LISTED: usize = 1000;
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,
-    /// Its value, or the median if it was integrated over.
+    /// The value of the hyperparameter, or the median if it was integrated over.
     pub value: f64,
     /// Whether it was learnt. Otherwise it is fixed or at its starting value.
     pub learnt: bool,

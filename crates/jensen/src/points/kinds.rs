@@ -18,7 +18,7 @@ use crate::units::{Standardise, Units};
 pub struct ColumnKind {
     /// The column.
     pub column: String,
-    /// Its contents.
+    /// The contents of the column.
     pub kind: Kind,
 }
 
@@ -84,7 +84,7 @@ impl TryFrom<String> for ColumnKind {
 pub struct ColumnPart {
     /// The column.
     pub column: String,
-    /// Its distribution.
+    /// The distribution of the column.
     #[serde(flatten)]
     pub distribution: ColumnDistribution,
 }
@@ -112,9 +112,9 @@ pub enum ColumnDistribution {
     },
     /// Categories.
     Categorical {
-        /// Their indices in the table.
+        /// The indices of the categories in the table.
         categories: Vec<f64>,
-        /// Their probabilities.
+        /// The probabilities of the categories.
         probabilities: Vec<f64>,
     },
 }

@@ -28,11 +28,11 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
 pub struct Source {
     /// The program's name in messages.
     pub model: String,
-    /// Its text, in today's syntax if requested.
+    /// The text of the program, in today's syntax if requested.
     pub text: String,
-    /// Its includes.
+    /// The includes of the program.
     pub includes: Includes,
-    /// Its data.
+    /// The data of the program.
     pub data: Option<DataFile>,
     /// Names of dimensions and labels along them, for readers of the draws.
     pub coordinates: Coordinates,

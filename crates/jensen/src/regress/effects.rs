@@ -84,7 +84,7 @@ impl Summary {
 pub struct Line {
     /// The column along the line.
     pub column: String,
-    /// Its values.
+    /// The values of the column along the line.
     pub at: Vec<String>,
     /// The second column and its value.
     pub by: Option<(String, String)>,

@@ -15,7 +15,7 @@ const SHIFT: f64 = 0.3;
 /// A parameter that is sensitive to its prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitive {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// The shift of its mean for each doubling of the power of all priors, in standard deviations.
     pub shift: f64,

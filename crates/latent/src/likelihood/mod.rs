@@ -92,7 +92,7 @@ impl Likelihood {
             .map(|row| Self::of(row, row.usual).with_categories(3))
     }
 
-    /// Its name on the command line.
+    /// The likelihood's name on the command line.
     pub fn name(self) -> &'static str {
         self.row.name
     }

@@ -544,7 +544,7 @@ impl Covariate {
         Ok(levels.into_iter().skip(1).map(indicator).collect())
     }
 
-    /// Its values in all rows.
+    /// The values of the covariate in all rows.
     fn values<'a>(&self, source: &'a dyn Source, rows: &[usize]) -> Result<Cow<'a, [f64]>, String> {
         let Some(level) = &self.level else {
             return source.numbers(&self.column);

@@ -12,9 +12,9 @@ use crate::{PriorDensity, Range, Tail};
 pub struct Term {
     /// The word.
     pub name: &'static str,
-    /// Its notation.
+    /// The notation of the word.
     pub usage: &'static str,
-    /// Its description.
+    /// The description of the word.
     pub meaning: &'static str,
     /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
@@ -27,7 +27,7 @@ pub struct Term {
 /// A hyperparameter of a term.
 #[derive(Clone, Copy)]
 pub struct Hyper {
-    /// Its key.
+    /// The key of the hyperparameter.
     pub name: &'static str,
     /// The allowed values.
     pub range: Range,

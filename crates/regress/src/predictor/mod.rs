@@ -115,9 +115,9 @@ pub struct Predictor {
     pub parameter: String,
     /// Whether it has an intercept.
     pub intercept: bool,
-    /// Its columns without the intercept.
+    /// The columns of the linear predictor, without the intercept.
     pub design: Design,
-    /// Its group effects.
+    /// The group effects of the linear predictor.
     pub groups: Vec<Groups>,
     /// The sum of the offsets.
     pub offset: Option<Vec<f64>>,

@@ -44,7 +44,7 @@ pub struct Program {
     pub text: String,
     /// The program for `lprior`, the log density of the priors at the parameters, with the same data.
     pub log_prior: String,
-    /// Its data.
+    /// The data of the program.
     pub data: DataSet,
     /// Names of dimensions and their labels.
     pub coordinates: Coordinates,
