@@ -42,7 +42,8 @@ pub(super) struct Recording {
     pub x: Vec<f64>,
     /// The log densities of the particles, without the map's Jacobian.
     pub log_p: Vec<f64>,
-    /// The squared distances of the particles from the approximation's mean, in coordinates in which it is standard normal.
+    /// The squared distances of the particles from the approximation's mean, in coordinates in which the
+    /// approximation is standard normal.
     pub squares: Vec<f64>,
 }
 

@@ -289,7 +289,7 @@ impl CorpusFile {
 
 fn not_a_corpus(path: &Path) -> DataError {
     DataError::invalid(format!(
-        "`{}` is not a Jensen corpus: make one with `jensen topics build {} --out CORPUS`",
+        "`{}` is not a corpus that Jensen built: make one with `jensen topics build {} --out CORPUS`",
         path.display(),
         path.display()
     ))
