@@ -356,8 +356,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block), or by the
-    /// program that computes everything if there are no pieces.
+    /// Computes products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block), or
+    /// by the program that computes everything if there are no pieces.
     fn product(
         &self,
         program: &Program,

@@ -157,8 +157,8 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     frame.names().iter().filter(named).cloned().collect()
 }
 
-/// Every column that must have a value in each row, with its location in the text. In a fit, imputed columns may lack
-/// values. For new rows, standard errors of measurements are not necessary.
+/// Collects every column that must have a value in each row, with its location in the text. In a fit, imputed columns
+/// may lack values. For new rows, standard errors of measurements are not necessary.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
     let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);

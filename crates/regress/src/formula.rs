@@ -97,7 +97,7 @@ impl Formula {
     }
 }
 
-/// The terms of a sum.
+/// Collects the terms of a sum in `found`.
 fn sum(expr: Expr, found: &mut Vec<Expr>) {
     match expr.kind {
         Kind::Binary("+", left, right) => {

@@ -94,7 +94,7 @@ impl<D: RecordDensity> Subsampled<D> {
         self.density.records() as f64 / self.batch as f64
     }
 
-    /// The records of the current position, slot by slot.
+    /// Writes the records of the current position, slot by slot.
     fn pick(&self, lanes: usize, out: &mut Vec<u32>) {
         let position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let observations = match position.layout {

@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// The parts of the shards in order, each when it is ready.
+    /// Passes the parts of the shards to `found` in order, each when it is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,

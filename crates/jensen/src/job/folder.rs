@@ -210,7 +210,7 @@ fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     changes
 }
 
-/// The innermost values in which two settings differ.
+/// Collects the innermost values in which two settings differ.
 fn leaves(name: &str, stored: &Value, now: &Value, changes: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {

@@ -517,7 +517,7 @@ impl Job for AnalysisJob<'_> {
     }
 }
 
-/// A line of a CSV file.
+/// Appends a line of a CSV file.
 fn line(text: &mut String, first: &str, rest: impl IntoIterator<Item = f64>) {
     *text += first;
     for x in rest {

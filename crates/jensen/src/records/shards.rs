@@ -193,7 +193,7 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// The sums over a batch: `values` (one per lane, or none), then `matrix` (the length of z, or none).
+    /// Computes the sums over a batch: `values` (one per lane, or none), then `matrix` (the length of z, or none).
     fn sums(
         &self,
         what: What,

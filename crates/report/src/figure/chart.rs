@@ -388,7 +388,7 @@ impl Series {
         }
     }
 
-    /// The sample in the legend, 22 pixels wide.
+    /// Draws the sample in the legend, 22 pixels wide.
     fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
             scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));
