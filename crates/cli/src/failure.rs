@@ -105,7 +105,7 @@ impl From<jensen::data::DataError> for Failure {
     }
 }
 
-/// The panic hook: one clear line.
+/// The panic hook, which prints one clear line.
 pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     let what = info
         .payload()

@@ -59,7 +59,7 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// Hessian-vector products of the summed log likelihood, with one direction per lane.
+    /// Writes Hessian-vector products of the summed log likelihood into `out`, with one direction per lane.
     fn batch_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -101,7 +101,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Hessian-vector products of the paired log likelihood, lane by lane.
+    /// Writes Hessian-vector products of the paired log likelihood into `out`, lane by lane.
     fn paired_hvp(
         &self,
         ws: &mut Self::Workspace,

@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
         ])
     }
 
-    /// A variable with the given leading dimensions and separate dimensions for `shape`.
+    /// Adds a variable with the given leading dimensions and separate dimensions for `shape`.
     fn add<T: NcWriteType>(
         &mut self,
         name: &str,

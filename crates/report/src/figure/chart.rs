@@ -137,7 +137,7 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Title, axes, ticks, labels, and grid lines if requested.
+/// Draws title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,
