@@ -372,7 +372,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
 /// [`read_bytes`] with another limit on decompressed bytes.
 ///
 /// # Errors
-/// As [`read_bytes`].
+/// Fails as [`read_bytes`] does.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let bytes = files::read_bytes_within(path, most)?;
     if path.extension().is_none_or(|e| e != "gz") {

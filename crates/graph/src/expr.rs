@@ -313,7 +313,7 @@ impl Builder {
     /// The density, differentiated and ready to run; see [`try_graph`](Self::try_graph).
     ///
     /// # Errors
-    /// As [`try_graph`](Self::try_graph).
+    /// Fails as [`try_graph`](Self::try_graph) does.
     #[track_caller]
     pub fn try_density(
         &self,

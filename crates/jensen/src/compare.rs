@@ -109,7 +109,7 @@ pub struct Candidate {
     pub trusted: bool,
     /// Leave-one-out cross-validation, if the program computes the log likelihood.
     pub loo: Option<LeaveOneOut>,
-    /// Its elpd minus that of the first row, with the standard error of the difference over observations.
+    /// The fit's elpd minus the elpd of the first row, with the standard error of the difference over observations.
     pub difference: Option<(f64, f64)>,
     /// Log evidence in nats with its standard error, if the fit was refined.
     pub log_evidence: Option<(f64, f64)>,

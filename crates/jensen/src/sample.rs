@@ -194,7 +194,7 @@ pub(crate) struct Reported {
 /// draws if all of them would take long. `made` has the draws of the approximation if they exist already.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub(crate) fn report<P: Problem>(
     problem: &P,
     fit: &Fit,
@@ -284,7 +284,7 @@ fn sizes<P: Problem>(
 /// The draws and weighted summaries of an approximation.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -469,7 +469,7 @@ impl Pool {
 /// are requested than exist, they repeat, each time with other random numbers in generated quantities.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub fn sample_refined<P: Problem>(
     problem: &P,
     draws: &Draws,
@@ -487,7 +487,7 @@ pub fn sample_refined<P: Problem>(
 /// Every reported variable at given points with `dim` coordinates, for the given draws.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub(crate) fn sample_at(
     posterior: &dyn Posterior,
     dim: usize,

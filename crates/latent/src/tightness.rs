@@ -29,7 +29,7 @@ pub struct Tightness {
     pub slack: f64,
     /// Uncertainty of that expectation by quadrature in nats per observation.
     pub error: f64,
-    /// Median ratio of the standard deviations of the linear predictors to those of the exact objective.
+    /// The fit's standard deviations of the linear predictors divided by those of the exact objective (the median).
     pub sd_ratio: f64,
 }
 

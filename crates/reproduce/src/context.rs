@@ -188,7 +188,7 @@ impl<'a> Context<'a> {
     /// must be finite: JSON supports no others.
     ///
     /// # Errors
-    /// As [`Context::row`].
+    /// Fails as [`Context::row`] does.
     pub fn keep<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,

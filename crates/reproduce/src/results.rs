@@ -137,7 +137,7 @@ impl What {
         }
     }
 
-    /// The number in the paper.
+    /// Sets the number in the paper.
     pub fn paper(self, figure: f64) -> Self {
         Self {
             paper: Some(figure),

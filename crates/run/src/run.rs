@@ -236,7 +236,7 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
 /// completed.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails as [`run`] does.
 pub fn run_interruptibly<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,

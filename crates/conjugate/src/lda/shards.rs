@@ -61,7 +61,7 @@ pub trait Shards {
     /// The scores of the first `count` held-out documents at the global parameters of `ask`, in order.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Fails as [`solve`](Self::solve) does.
     fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
 }
 
@@ -443,7 +443,7 @@ impl BlockMemory {
 /// The scores of parts of held-out documents, concatenated, at the global parameters in the output of [`Ask::encode`].
 ///
 /// # Errors
-/// As [`block_step`].
+/// Fails as [`block_step`] does.
 pub fn score_step(pieces: &[Piece<'_>], ask: &[u8], seed: u64) -> Result<Vec<Score>, String> {
     let asked = Asked::decode(ask)?;
     let mut found = Vec::new();

@@ -349,7 +349,7 @@ impl RowFiles {
     /// The length of the lists of a column, taken from the first row, if the column has lists.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Fails as [`read`](Self::read) does.
     pub fn list_length(&self, name: &str) -> Result<Option<usize>, DataError> {
         let mut first = self.groups().swap_remove(0);
         first.rows = 0..1;

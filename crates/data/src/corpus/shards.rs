@@ -289,7 +289,7 @@ pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), Data
 /// Opens one listed shard of a folder.
 ///
 /// # Errors
-/// As [`Corpus::open`].
+/// Fails as [`Corpus::open`] does.
 pub fn open_shard(folder: &Path, shard: usize) -> Result<CorpusFile, DataError> {
     open_listed(folder, &list(folder)?, shard)
 }

@@ -13,7 +13,7 @@ use crate::Error;
 
 /// One run, about to start.
 pub struct Session<'a> {
-    /// The destination of its trace and checkpoints.
+    /// The folder that receives the trace and the checkpoints.
     pub folder: Option<&'a RunDir>,
     /// The state from which the run continues.
     pub position: Option<Position>,

@@ -97,7 +97,7 @@ pub struct LatentSummary {
     /// expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
-    /// Quadrature error of that expectation, in nats per observation.
+    /// Quadrature error of the exact expectation, in nats per observation.
     #[serde(default)]
     pub slack_error: Option<f64>,
     /// Median ratio of the standard deviations of the linear predictors to those under the exact expectation.

@@ -177,7 +177,7 @@ impl PointRequest {
     /// The settings of a start.
     ///
     /// # Errors
-    /// As [`settings`](Self::settings).
+    /// Fails as [`settings`](Self::settings) does.
     pub(super) fn settings_of(&self, start: u64) -> Result<DriverSettings, Error> {
         let settings = self.settings()?;
         let temper = match start < self.tempered() {

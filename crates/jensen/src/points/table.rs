@@ -123,8 +123,8 @@ impl Points {
             .with_log_scales(units.log_scales())
     }
 
-    /// The same before a fit of `parts` components from this seed: with prior correlations estimated from the rows that the
-    /// start uses.
+    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components from this seed. Prior correlations
+    /// are estimated from the rows that the start uses.
     ///
     /// # Errors
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
@@ -195,7 +195,7 @@ impl Points {
     /// The rows of a table as the shard of this number, which draws its held-out rows separately.
     ///
     /// # Errors
-    /// As [`of_table`](Self::of_table).
+    /// Fails as [`of_table`](Self::of_table) does.
     pub fn of_shard(table: &Table, request: &PointRequest, shard: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()

@@ -263,7 +263,7 @@ impl Program {
     /// Draws of an approximation of this program's posterior.
     ///
     /// # Errors
-    /// As [`sample`].
+    /// Fails as [`sample`] does.
     pub fn sample(
         &self,
         approximation: &Approximation,
@@ -282,7 +282,7 @@ impl Program {
     /// Draws of a refined fit of this program.
     ///
     /// # Errors
-    /// As [`sample_refined`].
+    /// Fails as [`sample_refined`] does.
     pub fn sample_refined(
         &self,
         refined: &RefinedDraws,

@@ -388,7 +388,7 @@ impl FitRequest {
     /// The options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
-    /// As [`settings`](Self::settings).
+    /// Fails as [`settings`](Self::settings) does.
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,

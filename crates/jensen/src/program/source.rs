@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// Included files, from folders or from a stored run. It remembers all requested files.
+/// Included files, from folders or from a stored run. The includes remember all requested files.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
@@ -168,7 +168,7 @@ impl Includes {
         }
     }
 
-    /// These files, by their names in the program.
+    /// Includes with these texts, by their names in the program.
     pub fn of_texts(found: BTreeMap<String, String>) -> Self {
         Self {
             found: Mutex::new(found),

@@ -161,7 +161,7 @@ impl RecordBlocks {
     /// The density of a program that is bound to [`first_data`].
     ///
     /// # Errors
-    /// As [`lower_block`].
+    /// Fails as [`lower_block`] does.
     pub(crate) fn new(
         bound: &BoundModel,
         count: &str,

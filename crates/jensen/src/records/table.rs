@@ -13,7 +13,7 @@ use crate::Error;
 /// Bytes of the numbers of a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The same for a block of a shard. A worker may keep several in memory.
+/// Bytes of the numbers of a block of a shard. A worker may keep several blocks in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
 /// Smallest number of row ranges in a block. A block has rows from several places of the files, so that blocks of

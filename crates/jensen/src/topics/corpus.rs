@@ -91,7 +91,7 @@ impl CorpusRequest {
     /// The inputs.
     ///
     /// # Errors
-    /// As [`Sources::new`].
+    /// Fails as [`Sources::new`] does.
     pub fn sources(&self) -> Result<Sources, Error> {
         let settings = SourceSettings {
             format: self.format,

@@ -652,7 +652,7 @@ fn pictures(
     }
 }
 
-/// The first records in rows, each row above its reconstructions.
+/// A picture of the first records in rows, each row above its reconstructions.
 pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
     let shown = first(records, REBUILT);
     let width = shown.width();

@@ -395,7 +395,7 @@ impl Univariate {
     /// Random numbers: one, or an array if a parameter is a container.
     ///
     /// # Errors
-    /// As [`Univariate::call`].
+    /// Fails as [`Univariate::call`] does.
     pub fn draw(&self, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
         let function = self.function_name(Suffix::Random);
         let sample = self

@@ -198,7 +198,7 @@ fn count(value: &Value) -> usize {
 /// the log density.
 ///
 /// # Errors
-/// As [`call`].
+/// Fails as [`call`] does.
 pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     match implementation(id) {
         Some(Implementation::Function(Builtin::Constrain(f))) => f(args),
@@ -233,7 +233,7 @@ pub fn draw_under(
 /// Calls a library function that draws random numbers.
 ///
 /// # Errors
-/// As [`call`].
+/// Fails as [`call`] does.
 pub fn draw(id: BuiltinId, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
     match implementation(id).ok_or_else(|| unsupported(id))? {
         Implementation::Function(Builtin::Random(f)) => f(rng, args),

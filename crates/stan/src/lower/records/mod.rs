@@ -115,7 +115,7 @@ pub fn lower_records(
 /// records at once.
 ///
 /// # Errors
-/// As [`lower_records`].
+/// Fails as [`lower_records`] does.
 pub fn lower_block(
     bound: &BoundModel,
     options: LowerOptions,
