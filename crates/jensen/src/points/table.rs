@@ -123,8 +123,8 @@ impl Points {
             .with_log_scales(units.log_scales())
     }
 
-    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components from this seed. Prior correlations
-    /// are estimated from the rows that the start uses.
+    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components from this seed. Prior
+    /// correlations are estimated from the rows that the start uses.
     ///
     /// # Errors
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
