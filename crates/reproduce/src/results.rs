@@ -36,7 +36,7 @@ impl Scale {
 pub struct ResultRow {
     /// The measured quantity. Unique within an experiment and scale.
     pub what: String,
-    /// The number of the paper, if it prints one.
+    /// The published number, if the paper prints one.
     pub paper: Option<f64>,
     /// The measured number. It is absent, with a note, if the row was not run or has no value.
     pub ours: Option<f64>,

@@ -101,7 +101,7 @@ pub struct OtherMode {
 }
 
 impl OtherMode {
-    /// Its distance from the best one in that coordinate.
+    /// The distance of the optimum from the best one in that coordinate.
     fn gap(&self) -> f64 {
         (self.mean[self.coordinate] - self.from).abs()
     }
