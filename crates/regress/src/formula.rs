@@ -474,7 +474,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
+    /// Collects the groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),

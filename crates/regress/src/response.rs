@@ -294,7 +294,7 @@ fn meant(
     }
 }
 
-/// The values of `cbind(a, b, …)`: successes and failures, or a column for each category.
+/// Reads the values of `cbind(a, b, …)`: successes and failures, or a column for each category.
 fn several(
     expr: &Expr,
     arguments: &[Argument],
@@ -342,7 +342,7 @@ fn several(
     Ok(())
 }
 
-/// The values of `mvbind(a, b, …)`: a column for each response.
+/// Reads the values of `mvbind(a, b, …)`: a column for each response.
 fn responses(
     expr: &Expr,
     arguments: &[Argument],
@@ -419,7 +419,7 @@ fn values(
     one_column(expr, family, evaluator, made)
 }
 
-/// The values of a response in one column.
+/// Reads the values of a response in one column.
 fn one_column(
     expr: &Expr,
     family: &Family,

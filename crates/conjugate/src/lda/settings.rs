@@ -158,7 +158,7 @@ impl LdaSettings {
         (self.tau + t as f64).powf(-self.kappa)
     }
 
-    /// The error in the settings, if there is one.
+    /// Checks the settings.
     ///
     /// # Errors
     /// The error is one sentence for the user.

@@ -251,7 +251,7 @@ impl Sources {
     }
 }
 
-/// The files under a folder, by name.
+/// Collects the files under a folder, by name.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let io = |error: std::io::Error| DataError::io("read the folder", folder, &error);
     let mut entries = Vec::new();

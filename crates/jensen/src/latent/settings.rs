@@ -168,7 +168,7 @@ impl LatentRequest {
         }
     }
 
-    /// A setting without an effect is an error.
+    /// Rejects settings without an effect.
     ///
     /// # Errors
     /// Fails if a setting has no effect.

@@ -478,7 +478,7 @@ impl FitRequest {
         Ok(())
     }
 
-    /// A flag that the method ignores is an error.
+    /// Rejects flags that the method ignores.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(

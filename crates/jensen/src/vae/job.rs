@@ -418,7 +418,7 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// A run cannot continue with other networks or another optimiser.
+    /// Rejects a stored run with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [

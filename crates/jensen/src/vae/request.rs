@@ -130,7 +130,7 @@ impl VaeRequest {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// A setting that wake-sleep ignores is an error.
+    /// Rejects settings that wake-sleep ignores.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),

@@ -138,7 +138,7 @@ fn is_process(call: &Call) -> bool {
     ["gp", "covariance"].contains(&call.name.text.as_str())
 }
 
-/// The error of a field in a sum with a process.
+/// Rejects a field in a sum with a process.
 fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
     const COVARIANCES: [&str; 3] = ["iid", "fixed", "intercept"];
     for call in spec.terms.iter().flatten() {

@@ -363,7 +363,7 @@ impl Univariate {
         }
     }
 
-    /// The domain checks of a function over the graph.
+    /// Checks the domains of the arguments of a function over the graph.
     fn check(&self, suffix: Suffix, guards: u32, d: &DensityBuilder<'_>) -> FnResult<()> {
         let variate = (VARIATE, self.variate_of(suffix));
         for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {

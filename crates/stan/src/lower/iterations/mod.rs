@@ -255,7 +255,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The body of the iterations.
+    /// Lowers the body of the iterations.
     pub(super) fn iteration(&mut self, body: &Stmt) -> Eval<()> {
         match &body.kind {
             StmtKind::Block(stmts) => self.nested(body.span, |lower| lower.iteration_of(stmts)),

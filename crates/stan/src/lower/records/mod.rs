@@ -438,7 +438,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The error of an operation without a form for one value per record.
+    /// Returns the error of an operation without a form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -532,7 +532,7 @@ impl<'g> Lower<'_, 'g> {
         }))
     }
 
-    /// A variable over the records.
+    /// Declares a variable over the records.
     pub(super) fn declare_records(&mut self, decl: &Decl, ty: &Sized, span: Span) -> Eval<()> {
         let one = Sym::from(ty.empty());
         let value = match &decl.init {
