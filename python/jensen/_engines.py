@@ -102,7 +102,7 @@ def each(
 
 
 def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[Engine | None]:
-    """The engine of the driver. Ranks of MPI serve until the driver ends, and then return ``None``."""
+    """Opens the engine of the driver. Other ranks of MPI run calls until the driver ends, and then get ``None``."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers is {workers}: expected at least 1")
     if engine == "local":
@@ -376,7 +376,7 @@ class _Local(AbstractContextManager["_Local"]):
 
 
 class _Mpi(AbstractContextManager["_Mpi | None"]):
-    """Ranks of MPI: the first drives, the others serve until it has ended."""
+    """Ranks of MPI. Rank 0 is the driver, and the other ranks run its calls until it ends."""
 
     executor: futures.Executor
 

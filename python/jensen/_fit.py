@@ -121,7 +121,7 @@ class Fit:
 
     @property
     def calls(self) -> int:
-        """Number of oracle calls, that is, minibatches of evaluations."""
+        """Number of oracle calls: batches of 256 gradients or equivalent work."""
         return int(self._summary["oracle_calls"])
 
     @property
@@ -203,8 +203,8 @@ class Fit:
         """Generated quantities of a program at the draws of this fit, by name, for example predictions for new data.
 
         Args:
-            model: The program. The fit must have all its parameters. Its model block is ignored.
-            data: Its data, as for ``jensen.fit``. The default is the data of the fit.
+            model: The program. The fit must have all its parameters. Jensen ignores the model block of the program.
+            data: The data of the program, as for ``jensen.fit``. The default is the data of the fit.
             include: Folders to search for included files.
             save: The variables to compute: ``"generated"``, ``"parameters"``, ``"transformed"``, ``"all"``, or names.
             seed: Seed of the random numbers. The default is the seed of the fit.

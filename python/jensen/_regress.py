@@ -115,8 +115,8 @@ def regress_effects(
 ) -> list[dict[str, str | float | None]]:
     """Average marginal effects over the rows of a table, from a regression in a folder, as rows for a data frame.
 
-    For a number the effect is the mean slope of the expected response (``contrast`` is ``dY/dX``), and for a factor the
-    mean difference of each level from the first. ``category`` names the category of a categorical response.
+    For a number the effect is the mean slope of the expected response (``contrast`` is ``dY/dX``). For a factor it is
+    the mean difference of each level from the first. ``category`` names the category of a categorical response.
     ``estimate``, ``sd``, ``q05`` and ``q95`` describe the posterior. Rows keep their groups.
 
     Raises:

@@ -129,7 +129,7 @@ def build_topics(
             calls = [(asked, place, shared, task) for task in tasks]
             for at, answer in _engines.each(workplace, "corpus_step", calls):
                 if isinstance(answer, _engines.Lost):
-                    raise RuntimeError(f"the task {tasks[at]} has cost {_engines.TRIES} workers ({answer})")
+                    raise RuntimeError(f"the task {tasks[at]} lost {_engines.TRIES} workers ({answer})")
                 answers[at] = answer
             return [answers[at] for at in range(len(tasks))]
 
@@ -221,13 +221,13 @@ class _TopicsStep:
     def _each(
         self, function: str, calls: list[tuple[Any, ...]], shards: list[list[int]]
     ) -> Iterator[tuple[int, Any]]:
-        """The numbers and results of the calls. A lost call is an error that names its shards."""
+        """Yields the numbers and results of the calls. A lost call raises an error that names its shards."""
         for at, found in _engines.each(self._workplace, function, calls):
             if isinstance(found, _engines.Lost):
                 first, last = shards[at][0], shards[at][-1]
-                which = f"shard {first} has" if first == last else f"shards {first} to {last} have"
+                which = f"shard {first}" if first == last else f"shards {first} to {last}"
                 raise RuntimeError(
-                    f"{which} cost {_engines.TRIES} workers ({found}): go on with resume=True when they are back"
+                    f"{which} lost {_engines.TRIES} workers ({found}): continue with resume=True once workers are back"
                 )
             yield at, found
 
@@ -302,8 +302,10 @@ def fit_records(
 
 
 class _FileSteps:
-    """Calls of workers for shards that are files: a function of the settings of the run, the shard's file and digest, the
-    request of the step, and the shard's share.
+    """Calls a function of the workers for each shard in a file.
+
+    The arguments of the function are the settings of the run, the shard's file and digest, the request of the step,
+    and the share of the step that belongs to the shard.
     """
 
     def __init__(self, workplace: _engines.Engine, function: str) -> None:
@@ -311,7 +313,7 @@ class _FileSteps:
         self._shared: dict[str, Any] = {}
 
     def __call__(self, told: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
-        """The answers of shards. A share belongs to the shard with this number, file and digest."""
+        """Returns the answer of each shard. A share names its shard by number, file and digest."""
         workplace = self._workplace
         if told not in self._shared:
             self._shared[told] = workplace.share(told)
@@ -322,8 +324,8 @@ class _FileSteps:
         for at, part in _engines.each(workplace, self._function, calls, homes):
             if isinstance(part, _engines.Lost):
                 raise RuntimeError(
-                    f"the shard {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
-                    "go on with resume=True when they are back"
+                    f"the shard {shares[at][1]!r} lost {_engines.TRIES} workers ({part}): "
+                    "continue with resume=True once workers are back"
                 )
             parts[at] = part
         return [parts[at] for at in range(len(calls))]

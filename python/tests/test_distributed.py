@@ -467,7 +467,7 @@ def test_a_lost_shard_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, m
 
     call = {**TOPICS, "temper": "local", "workers": 1, "out": tmp_path / "fit"}
     monkeypatch.setattr(_engines, "each", each)
-    with pytest.raises(RuntimeError, match=r"shards 0 to 3 have cost 5 workers \(the machine is gone\)"):
+    with pytest.raises(RuntimeError, match=r"shards 0 to 3 lost 5 workers \(the machine is gone\)"):
         distributed.fit_topics(corpus, **call)
     assert not (tmp_path / "fit" / "fit.json").exists()
     distributed.fit_topics(corpus, **call, resume=True)
@@ -735,7 +735,7 @@ def test_a_lost_shard_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at,
         distributed.fit_mixture(tables[name] / "shards", 3, **call)
         at = len(made)
         made.clear()
-    with pytest.raises(RuntimeError, match=r"0.npy' has cost 5 workers \(the machine is gone\): go on with resume"):
+    with pytest.raises(RuntimeError, match=r"0.npy' lost 5 workers \(the machine is gone\): continue with resume"):
         distributed.fit_mixture(tables[name] / "shards", 3, **call, out=tmp_path / "fit")
     assert not (tmp_path / "fit" / "fit.json").exists()
     distributed.fit_mixture(tables[name] / "shards", 3, **call, out=tmp_path / "fit", resume=at > 2)

@@ -215,7 +215,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             .bound_replacing(omega, stream, self.settings.elbo_samples)
     }
 
-    /// One ascent step with the given gradient.
+    /// Takes one ascent step with the given gradient.
     fn ascend(state: &mut AdviState, gradient: &[f64]) {
         let first = state.k == 1;
         let eta = state.eta / (state.k as f64).sqrt();

@@ -33,7 +33,7 @@ pub struct Difference {
     pub constrained: bool,
     /// Weighted minus plain.
     pub value: f64,
-    /// Its standard error.
+    /// Standard error of `value`.
     pub standard_error: f64,
 }
 

@@ -188,7 +188,9 @@ fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveErro
     let members = archive.vec("neighbours")?;
     let index = |x: &f64| (*x >= 0.0 && *x < dim as f64).then_some(*x as u32);
     let members: Option<Vec<u32>> = members.iter().map(index).collect();
-    let damaged = || ArchiveError("the pattern of the precision is damaged".to_owned());
+    let damaged = || {
+        ArchiveError("the stored sparsity pattern of the precision matrix is corrupt".to_owned())
+    };
     let mut members = members.ok_or_else(damaged)?;
     if degrees.len() != dim || degrees.iter().sum::<f64>() != members.len() as f64 {
         return Err(damaged());

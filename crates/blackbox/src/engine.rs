@@ -58,7 +58,7 @@ pub trait MethodSettings: Copy {
     /// Checks the ranges of the settings.
     ///
     /// # Errors
-    /// One sentence that names the setting, its value and its range.
+    /// Returns a sentence that names the setting, its value and its range.
     fn validate(&self) -> Result<(), String>;
 
     /// Number of draws in `dim` coordinates whose derivatives the method stores together.
@@ -135,7 +135,7 @@ pub trait Engine {
     /// See [`Algorithm::init`].
     ///
     /// # Errors
-    /// A status if there is no valid initial state.
+    /// Returns a status if there is no valid initial state.
     fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
 
     /// See [`Algorithm::step`].

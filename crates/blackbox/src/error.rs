@@ -157,7 +157,7 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// A sentence that names the first setting that is not.
+/// Returns a sentence that names the first setting that is not.
 pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
         Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),

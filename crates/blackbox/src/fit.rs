@@ -101,7 +101,7 @@ impl Fit {
         self.best().evaluation.elbo.mean
     }
 
-    /// Its Monte-Carlo standard error.
+    /// The Monte-Carlo standard error of the ELBO.
     pub fn elbo_se(&self) -> f64 {
         self.best().evaluation.elbo.standard_error
     }

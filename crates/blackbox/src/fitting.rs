@@ -98,7 +98,7 @@ pub fn fit<D: TwiceDifferentiable>(
 /// also give the reported values. If the approximation alone cannot be trusted, this refines it.
 ///
 /// # Errors
-/// As [`fit`].
+/// Fails as [`fit`] does.
 pub fn fit_reporting<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,

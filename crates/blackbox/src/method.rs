@@ -66,7 +66,7 @@ macro_rules! methods {
             /// See [`MethodSettings::validate`].
             ///
             /// # Errors
-            /// One sentence that names the setting, its value and its range.
+            /// Returns a sentence that names the setting, its value and its range.
             pub fn validate(&self) -> Result<(), String> {
                 match self {
                     $(Self::$policy(settings) => settings.validate(),)*

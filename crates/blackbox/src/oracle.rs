@@ -56,7 +56,7 @@ impl FromStr for Estimator {
 pub struct Estimate {
     /// The estimate.
     pub mean: f64,
-    /// Its standard error. It is infinite if fewer than two draws are valid.
+    /// Standard error of `mean`. It is infinite if fewer than two draws are valid.
     pub standard_error: f64,
 }
 
@@ -259,7 +259,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     /// replaces a draw that is not finite.
     ///
     /// # Errors
-    /// The number of replaced draws, if it reaches ten times `draws`.
+    /// Returns the number of replaced draws, if it reaches ten times `draws`.
     pub fn gradient_replacing(
         &mut self,
         omega: &[f64],
@@ -289,7 +289,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     /// draws replaced by the next of the stream.
     ///
     /// # Errors
-    /// The number of replaced draws, if it reaches `draws`.
+    /// Returns the number of replaced draws, if it reaches `draws`.
     pub fn bound_replacing(
         &mut self,
         omega: &[f64],

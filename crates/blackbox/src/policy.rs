@@ -57,7 +57,7 @@ impl Policy {
     /// Checks the range of each number.
     ///
     /// # Errors
-    /// One sentence with the number outside its range and its value.
+    /// Returns a sentence with the number outside its range and its value.
     pub fn validate(&self) -> Result<(), String> {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {

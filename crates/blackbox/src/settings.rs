@@ -94,7 +94,7 @@ impl Settings {
     /// Checks that counts and tolerances are positive.
     ///
     /// # Errors
-    /// One sentence that names the setting and its value.
+    /// Returns a sentence that names the setting and its value.
     pub fn validate(&self) -> Result<(), String> {
         positive([
             ("evaluation_draws", self.evaluation_draws as f64),

@@ -68,7 +68,7 @@ impl StartsState {
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The start ended at the optimum of another start.
+    /// The outcome of another start whose optimum this start has reached, if there is one.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {

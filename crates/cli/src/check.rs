@@ -149,7 +149,7 @@ fn say(checked: &Checked, text: &str, name: &str) {
     }
 }
 
-/// The line about a program. If the program itself is printed, it goes to standard output.
+/// Prints the line about a program. If the program itself is printed, it goes to standard output.
 fn report(args: &CheckArgs, line: &str) -> Result<(), Failure> {
     match args.old_syntax {
         true => {

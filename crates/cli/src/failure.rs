@@ -105,7 +105,7 @@ impl From<jensen::data::DataError> for Failure {
     }
 }
 
-/// The panic hook: one clear line.
+/// The panic hook, which prints one clear line.
 pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     let what = info
         .payload()
@@ -120,7 +120,7 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
         .unwrap_or_default();
     let _ = writeln!(
         std::io::stderr(),
-        "error: this is a bug of jensen {}, please report it with the model and data: {what}{location}",
+        "error: this is a bug in Jensen {}; please report it, with the model and data: {what}{location}",
         env!("CARGO_PKG_VERSION")
     );
 }

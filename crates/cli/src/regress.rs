@@ -330,7 +330,7 @@ fn predictions(args: &PredictArgs) -> CommandResult {
     written(&rows(&made), args.out.as_deref())
 }
 
-/// The average effects, one per row.
+/// Writes the average effects, one per row.
 fn average(args: &EffectsArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let frame = read_frame(&args.table, MEMORY_LIMIT)?;
@@ -348,7 +348,7 @@ fn average(args: &EffectsArgs) -> CommandResult {
     written(&text, args.out.as_deref())
 }
 
-/// The points of all curves, one per row.
+/// Writes the points of all curves, one per row.
 fn along(args: &CurvesArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let found = curves(&args.dir, threads, limits::halt(None, u64::MAX))?;

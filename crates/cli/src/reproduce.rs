@@ -64,7 +64,7 @@ pub fn run(args: &ReproduceArgs) -> CommandResult {
     }
 }
 
-/// Every experiment with its parts and the data that it needs.
+/// Lists every experiment with its parts and the data that it needs.
 fn list() -> CommandResult {
     let text: String = EXPERIMENTS.iter().map(listed).collect();
     print(&text)?;

@@ -112,7 +112,7 @@ pub fn evidence(fitted: &Fitted) -> String {
     text
 }
 
-/// Rows of summaries, the first ones if there are many.
+/// Appends rows of summaries, the first ones if there are many.
 pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     let shown = &parameters[..parameters.len().min(ROWS)];
     let width = shown.iter().map(|p| p.shown().chars().count()).max();

@@ -104,7 +104,7 @@ impl MemoryDocuments {
         }
     }
 
-    /// The documents in blocks of this size, so that passes visit them in the order of a file with such blocks.
+    /// Arranges the documents in blocks of this size, so that passes visit them in the order of a file with such blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }

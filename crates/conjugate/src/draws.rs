@@ -32,7 +32,7 @@ pub(crate) fn log_gamma(shape: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// The logarithms of a Dirichlet draw.
+/// Writes the logarithms of a Dirichlet draw.
 pub(crate) fn log_dirichlet(parameters: &[f64], stream: &mut Stream, out: &mut [f64]) {
     for (x, &a) in out.iter_mut().zip(parameters) {
         *x = log_gamma(a, stream);

@@ -84,7 +84,7 @@ impl Sums {
     /// Reads the output of [`write`](Self::write).
     ///
     /// # Errors
-    /// The bytes are not sums.
+    /// Fails if the bytes are not sums.
     pub(crate) fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         let [points, skipped, unconverged, sweeps] = read.counts()?;
         let [size, energy, bound, inverse] = read.fixed_reals()?;

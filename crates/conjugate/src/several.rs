@@ -30,11 +30,11 @@ pub struct Candidate<'a, M> {
 /// The result of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
-    /// Its bound at T = 1 in nats, if it has one.
+    /// The bound of the candidate at T = 1 in nats, if it has one.
     pub elbo: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
-    /// Its status at the end.
+    /// The status of the candidate at the end.
     pub status: Status,
 }
 

@@ -63,7 +63,7 @@ impl Part {
     /// Reads the output of [`write`](Self::write).
     ///
     /// # Errors
-    /// The bytes are not a valid part.
+    /// Fails if the bytes are not a valid part.
     pub fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         Ok(Self {
             sums: Sums::read(read)?,
@@ -107,7 +107,7 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
 /// give the same bits on any machine.
 ///
 /// # Errors
-/// The bytes are not a valid request, or belong to another model.
+/// Fails if the bytes are not a valid request, or belong to another model.
 pub fn step<M: ConjugateModel>(
     model: &M,
     ask: &mut Reader<'_>,
@@ -145,7 +145,7 @@ pub fn step<M: ConjugateModel>(
 /// The part of a shard in [`PointShards::bound`], of an array of E[t(β)].
 ///
 /// # Errors
-/// The bytes are not a valid array, or belong to another model.
+/// Fails if the bytes are not a valid array, or belong to another model.
 pub fn bound<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<f64, String> {
     let expected = expected(model, ask)?;
     Ok(bound_of_points(model, &expected, &[]))

@@ -247,7 +247,7 @@ impl Temper {
         }
     }
 
-    /// The error in the settings, if there is one.
+    /// Checks the settings.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::None => Ok(()),

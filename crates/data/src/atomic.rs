@@ -85,7 +85,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
 /// Removes the temporary files of killed runs in a folder. No other process may write to the folder.
 ///
 /// # Errors
-/// The folder cannot be read, or a file cannot be removed.
+/// Fails if the folder cannot be read, or a file cannot be removed.
 pub fn sweep(folder: &Path) -> Result<(), DataError> {
     let io = |error| DataError::io("read the folder", folder, &error);
     for entry in fs::read_dir(folder).map_err(io)? {

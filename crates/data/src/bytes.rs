@@ -35,7 +35,7 @@ impl Bytes {
     /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read), and a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         if path.extension().is_some_and(|e| e == "gz") {
@@ -52,7 +52,7 @@ impl Bytes {
     /// Rejects results of a file that was changed in the meantime. A copy in memory cannot change.
     ///
     /// # Errors
-    /// The file was changed.
+    /// Fails if the file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         match self {
             Self::Mapped(mapped) => mapped.check_unchanged(),
@@ -94,7 +94,7 @@ impl Mapped {
     /// Maps a file.
     ///
     /// # Errors
-    /// The file cannot be mapped.
+    /// Fails if the file cannot be mapped.
     pub fn of(file: File, path: &Path) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         let stamp = stamp(&file.metadata().map_err(failed)?);
@@ -113,7 +113,7 @@ impl Mapped {
     /// Rejects results of a file that was changed after it was mapped.
     ///
     /// # Errors
-    /// Its length or modification time has changed.
+    /// Fails if the file's length or modification time has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         let now = self.file.metadata();
         let now = now.map_err(|error| DataError::io("read", &self.path, &error))?;

@@ -36,7 +36,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// Their number.
+    /// Number of labels.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),
@@ -68,7 +68,7 @@ impl Coordinates {
     /// variable; `label` names it in messages.
     ///
     /// # Errors
-    /// The text has other content, or names that are not allowed in files.
+    /// Fails if the text has other content, or names that are not allowed in files.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let refused = |why: String| DataError::invalid(format!("{label}: {why}"));
         let made: Self = serde_json::from_slice(bytes).map_err(|error| {
@@ -151,8 +151,8 @@ impl Coordinates {
     /// all variables that the model declares.
     ///
     /// # Errors
-    /// The dimensions belong to an unknown variable or have the wrong number, or the labels belong to an unknown
-    /// dimension or have the wrong number.
+    /// Fails if the dimensions belong to an unknown variable or have the wrong number, or the labels belong to an
+    /// unknown dimension or have the wrong number.
     pub fn check(
         &self,
         declared: &BTreeMap<String, Vec<Option<String>>>,

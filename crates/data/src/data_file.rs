@@ -23,11 +23,11 @@ pub enum DataFormat {
 /// A data file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// Its name in messages.
+    /// The file's name in messages.
     pub name: String,
-    /// Its notation.
+    /// The notation of the file.
     pub format: DataFormat,
-    /// Its bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ impl DataFile {
     /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read), and a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let bytes = read_bytes_within(path, most)?;
         let extension = path
@@ -125,7 +125,7 @@ impl DataFile {
     /// The values, with words of a table numbered as in an `earlier` one.
     ///
     /// # Errors
-    /// The errors of [`parse_apart`](Self::parse_apart), and a word that the earlier table does not have in that
+    /// Fails as [`parse_apart`](Self::parse_apart) does, and for a word that the earlier table does not have in that
     /// column.
     pub fn parse_like(&self, earlier: &Self) -> Result<DataSet, DataError> {
         match self.format {

@@ -206,7 +206,7 @@ impl DataSet {
     /// earlier table, so that a word keeps its number.
     ///
     /// # Errors
-    /// The errors of [`from_csv`](Self::from_csv), and a word that is not among a column's levels.
+    /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among a column's levels.
     pub fn from_csv_like(
         bytes: &[u8],
         label: &str,

@@ -29,7 +29,7 @@ impl Digests {
     /// Records a file of the folder.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the file cannot be read.
     pub fn note(&mut self, folder: &RunDir, name: &str) -> Result<(), DataError> {
         let path = folder.path().join(name);
         let digest = of_file(&path).map_err(|e| DataError::io("read", &path, &e))?;
@@ -45,7 +45,7 @@ impl Digests {
     /// Writes them down.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, folder: &RunDir) -> Result<(), DataError> {
         let stored = Stored {
             files: self.0.clone(),
@@ -69,7 +69,7 @@ impl Digests {
     /// The digests of a folder; `None` for the folder of a killed run.
     ///
     /// # Errors
-    /// The digests were changed, or are missing from a folder with a result.
+    /// Fails if the digests were changed, or are missing from a folder with a result.
     pub fn read(folder: &RunDir) -> Result<Option<Self>, DataError> {
         let path = folder.artefact(Artefact::Digests);
         let bytes = match fs::read(&path) {
@@ -97,7 +97,7 @@ impl Digests {
     /// detect damage but not an archive of another fit. `None` if there was no archive.
     ///
     /// # Errors
-    /// The archive cannot be read, is missing, or is another file.
+    /// Fails if the archive cannot be read, is missing, or is another file.
     pub fn archive(folder: &RunDir, artefact: Artefact) -> Result<Option<Vec<u8>>, DataError> {
         let path = folder.artefact(artefact);
         let noted = Self::read(folder)?.and_then(|all| all.0.get(artefact.file_name()).cloned());
@@ -120,7 +120,7 @@ impl Digests {
     /// as those of killed runs, because their readers do. [`Digests::archive`] checks archives.
     ///
     /// # Errors
-    /// A file or the digests were changed.
+    /// Fails if a file or the digests were changed.
     pub fn check(folder: &RunDir) -> Result<(), DataError> {
         let files = Self::read(folder)?.unwrap_or_default().0;
         for (name, digest) in files.iter().filter(|(name, _)| !is_archive(name)) {

@@ -61,7 +61,7 @@ pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u
 /// Rejects paths that are neither a file nor a folder, whose reader might wait forever.
 ///
 /// # Errors
-/// It is a pipe, a socket or a device.
+/// Fails if the path is a pipe, a socket or a device.
 pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() && !about.is_dir() => Err(DataError::invalid(format!(

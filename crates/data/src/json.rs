@@ -40,7 +40,7 @@ pub(crate) fn write(data: &DataSet) -> String {
     text
 }
 
-/// The block number `index` of the blocks of shape `rest` that make up a value.
+/// Writes the block number `index` of the blocks of shape `rest` that make up a value.
 fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
     use std::fmt::Write;
     let list = |text: &mut String,

@@ -221,7 +221,7 @@ impl RunDir {
     /// [`RunDir::forget_earlier`], and [`RunDir::bring_back`] restores it; files of an unfinished run are removed.
     ///
     /// # Errors
-    /// A file cannot be moved or removed. The finished fit then stays in place.
+    /// Fails if a file cannot be moved or removed. The finished fit then stays in place.
     pub fn make_room(&self) -> Result<(), DataError> {
         let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
         let Some(mut names) = names else {
@@ -250,7 +250,7 @@ impl RunDir {
     /// Restores the fit that was moved aside, and discards the files of a failed run.
     ///
     /// # Errors
-    /// A file cannot be moved or removed.
+    /// Fails if a file cannot be moved or removed.
     pub fn bring_back(&self) -> Result<(), DataError> {
         let aside = Self {
             path: self.path.join(EARLIER),
@@ -272,7 +272,7 @@ impl RunDir {
     /// Removes the fit that was moved aside, if there is one.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// Fails if that fit cannot be removed.
     pub fn forget_earlier(&self) -> Result<(), DataError> {
         let aside = self.path.join(EARLIER);
         match fs::remove_dir_all(&aside) {
@@ -304,7 +304,7 @@ impl Claim {
     /// rejects.
     ///
     /// # Errors
-    /// Another run, in this or another process, holds the lock.
+    /// Fails if another run, in this or another process, holds the lock.
     pub fn of(path: &Path) -> Result<Self, DataError> {
         // The lock is on the folder itself instead of a file in it, because files are replaced as a whole. If the
         // system cannot open or lock folders, users have to keep runs apart.

@@ -153,7 +153,7 @@ impl Lines {
         let _ = writeln!(self.0, "# {}{name}", "  ".repeat(depth));
     }
 
-    /// One `key = value`. Readers would misread line ends and `=` in values.
+    /// Appends one `key = value`. Readers would misread line ends and `=` in values.
     fn add(&mut self, depth: usize, key: &str, value: impl Display) {
         let clean = |s: String| s.replace(|c: char| c.is_control() || c == '=', " ");
         let (key, value) = (clean(key.to_owned()), clean(value.to_string()));

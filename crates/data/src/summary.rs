@@ -28,7 +28,7 @@ pub struct FitSummary {
     /// Evidence lower bound in nats, with all normalising constants and the Jacobian.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// Its Monte Carlo standard error.
+    /// The Monte Carlo standard error of the ELBO.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
     /// Pareto k̂ of the importance weights.
@@ -89,13 +89,13 @@ pub struct RefinementSummary {
     /// Log evidence of the visited region in nats; up to a constant if the density drops constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
-    /// Its standard error.
+    /// Standard error of `log_evidence`.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence_se: f64,
     /// Divergence KL(q‖p) of the approximation in nats: log evidence minus ELBO.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl: f64,
-    /// Its standard error.
+    /// Standard error of `kl`.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl_se: f64,
     /// The largest nested R̂ of the unconstrained coordinates, their spreads and the log density.
@@ -188,7 +188,7 @@ pub struct ElboPoint {
     /// Estimate of the bound in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// Its Monte Carlo standard error.
+    /// The Monte Carlo standard error of the ELBO.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
 }

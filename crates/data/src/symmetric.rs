@@ -43,7 +43,7 @@ impl Symmetric {
     /// Reads a matrix.
     ///
     /// # Errors
-    /// The errors of [`parse`](Self::parse), and a file that cannot be read.
+    /// Fails as [`parse`](Self::parse) does, and for a file that cannot be read.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
@@ -51,7 +51,7 @@ impl Symmetric {
     /// Reads a matrix in one of the two formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// The bytes have none of the formats, or the matrix is not symmetric. The message points at the location.
+    /// Fails if the bytes have none of the formats, or the matrix is not symmetric. The message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let cursor = Cursor::new(text, label);

@@ -53,9 +53,9 @@ impl Cells {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its cells.
+    /// The cells of the column.
     pub cells: Cells,
     /// For words read from a file: the location of the first cell that is not a number.
     pub(crate) first_word: Option<Box<ParseError>>,
@@ -239,7 +239,7 @@ impl Table {
     /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read), and a file beyond the limit.
+    /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         Self::parse(
             &Bytes::read_within(path, most)?,
@@ -372,7 +372,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
 /// [`read_bytes`] with another limit on decompressed bytes.
 ///
 /// # Errors
-/// As [`read_bytes`].
+/// Fails as [`read_bytes`] does.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let bytes = files::read_bytes_within(path, most)?;
     if path.extension().is_none_or(|e| e != "gz") {

@@ -38,7 +38,7 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferenti
 pub struct ErasedDensity<'a>(&'a dyn Erased);
 
 impl<'a> ErasedDensity<'a> {
-    /// The density.
+    /// Borrows a density.
     pub fn new<D: TwiceDifferentiable>(density: &'a D) -> Self {
         Self(density)
     }

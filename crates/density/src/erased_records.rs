@@ -12,7 +12,7 @@ pub type ErasedWorkspace = Box<dyn Any + Send>;
 pub struct ErasedRecords<'a>(&'a dyn Erased);
 
 impl<'a> ErasedRecords<'a> {
-    /// The records of `density`.
+    /// Borrows the records of `density`.
     pub fn new<D: RecordDensity>(density: &'a D) -> Self {
         Self(density)
     }

@@ -21,7 +21,7 @@ pub struct Variable {
     pub name: String,
     /// Extents; empty for a scalar.
     pub shape: Vec<usize>,
-    /// Its source.
+    /// The source of the reported variable.
     pub kind: VariableKind,
     /// Whether every value is an integer.
     pub integer: bool,
@@ -45,9 +45,9 @@ pub enum Scale {
     /// The value, up to a shift and a factor, or a number with no single reported value.
     #[default]
     Identity,
-    /// Its logarithm, or the logarithm of its distance from a bound.
+    /// The logarithm of the value, or the logarithm of its distance from a bound.
     Log,
-    /// The logit of its position between two bounds.
+    /// The logit of the value's position between two bounds.
     Logit,
 }
 

@@ -34,7 +34,7 @@ pub trait RecordDensity: Sync {
     /// `out[l] = log p(z[:, l])`.
     fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// The prior and its gradient (`d × lanes`).
+    /// Writes the prior into `out` and its gradient (`d × lanes`) into `grad`.
     fn prior_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -46,10 +46,10 @@ pub trait RecordDensity: Sync {
     /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
     fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// The summed log likelihood of a batch at every lane.
+    /// Writes the summed log likelihood of a batch at every lane into `out`.
     fn batch_value(&self, ws: &mut Self::Workspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]);
 
-    /// The summed log likelihood and its gradient.
+    /// Writes the summed log likelihood of a batch into `out` and its gradient into `grad`.
     fn batch_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -59,7 +59,7 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// Hessian-vector products of the summed log likelihood, with one direction per lane.
+    /// Writes Hessian-vector products of the summed log likelihood into `out`, with one direction per lane.
     fn batch_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -83,7 +83,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// The paired log likelihood and its gradient, lane by lane.
+    /// Writes the paired log likelihood into `out` and its gradient into `grad`, lane by lane.
     fn paired_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -101,7 +101,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Hessian-vector products of the paired log likelihood, lane by lane.
+    /// Writes Hessian-vector products of the paired log likelihood into `out`, lane by lane.
     fn paired_hvp(
         &self,
         ws: &mut Self::Workspace,

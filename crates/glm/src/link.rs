@@ -88,7 +88,7 @@ impl Link {
         }
     }
 
-    /// The gradient of every record in its predictors.
+    /// Computes the gradient of every record in its predictors.
     pub(super) fn gradient(&self, batch: &[u32], eta: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -142,7 +142,7 @@ impl Link {
         }
     }
 
-    /// Products of every record's Hessian in its predictors.
+    /// Computes products of every record's Hessian in its predictors.
     pub(super) fn curvature(&self, eta: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {

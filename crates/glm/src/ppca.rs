@@ -218,7 +218,7 @@ impl Ppca {
         self.log_likelihood(&posterior, x, &a, &wx)
     }
 
-    /// The product at W along V into `out`.
+    /// Writes the Hessian-vector product at W in direction V into `out`.
     fn hvp_at(&self, w: &[f64], v: &[f64], x: &[f64], b: usize, out: &mut [f64]) {
         let Some(posterior) = self.posterior(w) else {
             out.fill(f64::NAN);

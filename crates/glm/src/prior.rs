@@ -11,9 +11,9 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 pub trait Prior: Debug + Sync {
     /// d.
     fn dim(&self) -> usize;
-    /// Values in nats.
+    /// Writes the values in nats into `out`.
     fn value(&self, z: Lanes<'_>, out: &mut [f64]);
-    /// Values and gradients.
+    /// Writes the values into `out` and the gradients into `grad`.
     fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>);
     /// Hessian-vector products.
     fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
@@ -202,7 +202,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// The gradient of groups into `out`, its parts for mean and log scale added to `sums`.
+    /// Computes the gradient of groups into `out`, its parts for mean and log scale added to `sums`.
     fn common_grad, common_grad_fn = <V>(groups: &[f64], common: [&[f64]; 2], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision] = common;

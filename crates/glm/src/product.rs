@@ -28,7 +28,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Its transpose.
+    /// The transpose of the matrix.
     pub(crate) fn transposed(self) -> Self {
         Self {
             data: self.data,

@@ -343,7 +343,7 @@ fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     starts
 }
 
-/// A block of [`combine`]. Even and odd entries are added separately, which hides the latency of additions.
+/// Computes a block of [`combine`]. Even and odd entries are added separately, which hides the latency of additions.
 ///
 /// # Safety
 /// W has a row of `out.len() ≥ 8` numbers for every column of the row.
@@ -398,7 +398,7 @@ unsafe fn add_scaled<V: F64x8, const C: usize>(
     }
 }
 
-/// A block of [`distribute`]. All loads of an entry come before its stores, so that vectors may overlap.
+/// Computes a block of [`distribute`]. All loads of an entry come before its stores, so that vectors may overlap.
 ///
 /// # Safety
 /// `out` has a row of `r.len() ≥ 8` numbers for every column of the row.

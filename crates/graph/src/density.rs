@@ -179,7 +179,7 @@ impl GraphDensity {
     /// occasionally within differentiation.
     ///
     /// # Errors
-    /// The reason.
+    /// Returns the reason.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -356,8 +356,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block), or by the
-    /// program that computes everything if there are no pieces.
+    /// Computes products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block), or
+    /// by the program that computes everything if there are no pieces.
     fn product(
         &self,
         program: &Program,

@@ -265,7 +265,7 @@ impl Builder {
     /// `log_density` plus the log-Jacobians of the constraints.
     ///
     /// # Errors
-    /// The first error in this builder, a density that is not a scalar, or no parameters.
+    /// Returns the first error in this builder, or an error if the density is not a scalar or there are no parameters.
     #[track_caller]
     pub fn try_graph(&self, log_density: Expr<'_>) -> Result<Graph, ExprError> {
         let location = Location::caller();
@@ -313,7 +313,7 @@ impl Builder {
     /// The density, differentiated and ready to run; see [`try_graph`](Self::try_graph).
     ///
     /// # Errors
-    /// As [`try_graph`](Self::try_graph).
+    /// Fails as [`try_graph`](Self::try_graph) does.
     #[track_caller]
     pub fn try_density(
         &self,

@@ -127,7 +127,7 @@ pub enum Placement {
 /// One node: an operation on earlier nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its operation.
+    /// The operation of the node.
     pub op: Op,
     /// Number of elements of the result.
     pub shape: Shape,

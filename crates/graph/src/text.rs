@@ -88,7 +88,7 @@ impl Graph {
     /// Reads the text form; see the [module documentation](self).
     ///
     /// # Errors
-    /// The first line that is malformed, or whose node violates an invariant of [`verify`].
+    /// Returns the first line that is malformed, or whose node violates an invariant of [`verify`].
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut reader = Reader {
             graph: Self::new(),

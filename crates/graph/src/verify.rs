@@ -10,7 +10,7 @@
 use crate::ir::{Graph, NodeId, RecordColumn, Shape};
 use crate::ops::{Op, ScatterMap};
 
-/// The first violated invariant, in words.
+/// Checks the invariants of a graph, and returns the first violated one in words.
 pub fn verify(graph: &Graph) -> Result<(), String> {
     for id in graph.ids() {
         verify_node(graph, id)

@@ -253,7 +253,7 @@ impl Model {
     /// The model over the coordinates of `centring`. Compiles the density again.
     ///
     /// # Errors
-    /// The centring belongs to another program.
+    /// Fails if the centring belongs to another program.
     pub fn centred(&self, centring: &Centring) -> Result<CentredModel<'_>, Error> {
         let ways = match centring.series {
             true => self.series().map(Series::over_elements),

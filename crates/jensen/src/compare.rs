@@ -21,7 +21,7 @@ use crate::program::Stored;
 pub struct LeaveOneOut {
     /// Expected log predictive density of all observations, in nats.
     pub elpd: f64,
-    /// Its standard error over observations.
+    /// Standard error of `elpd` over observations.
     pub elpd_se: f64,
     /// Effective number of parameters: the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,
@@ -109,7 +109,7 @@ pub struct Candidate {
     pub trusted: bool,
     /// Leave-one-out cross-validation, if the program computes the log likelihood.
     pub loo: Option<LeaveOneOut>,
-    /// Its elpd minus that of the first row, with the standard error of the difference over observations.
+    /// The fit's elpd minus the elpd of the first row, with the standard error of the difference over observations.
     pub difference: Option<(f64, f64)>,
     /// Log evidence in nats with its standard error, if the fit was refined.
     pub log_evidence: Option<(f64, f64)>,
@@ -122,7 +122,7 @@ pub struct Candidate {
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
 /// # Errors
-/// A folder has no finished fit, its draws cannot be read, or the numbers of observations differ.
+/// Fails if a folder has no finished fit, its draws cannot be read, or the numbers of observations differ.
 pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
     let candidates: Result<Vec<_>, _> = folders
         .iter()

@@ -110,7 +110,8 @@ pub fn with_usual_estimator(
 /// records.
 ///
 /// # Errors
-/// The errors of [`Model::compile`], and a log density that is not a sum over the records, with the line responsible.
+/// Fails as [`Model::compile`] does, and for a log density that is not a sum over the records, with the line
+/// responsible.
 pub fn compile(
     source: &str,
     name: &str,
@@ -135,7 +136,7 @@ pub fn compile(
 /// of a checked program.
 ///
 /// # Errors
-/// The errors of [`compile`], a program that uses all records at once, and unreadable data.
+/// Fails as [`compile`] does, and for a program that uses all records at once, and unreadable data.
 pub fn compile_blocks<S: RecordSource + 'static>(
     source: &str,
     name: &str,
@@ -197,7 +198,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
 /// A program over records in shards, one Parquet file each. `steps` evaluates the shards.
 ///
 /// # Errors
-/// The errors of [`compile_blocks`], for any of the shards.
+/// Returns the errors of [`compile_blocks`], for any of the shards.
 pub fn compile_shards(
     source: &Source,
     shared: &DataSet,

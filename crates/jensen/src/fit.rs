@@ -64,56 +64,56 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The seed of every random number (0).
+    /// Sets the seed of every random number (default 0).
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// The number of posterior draws (1000).
+    /// Sets the number of posterior draws (default 1000).
     pub fn draws(mut self, draws: usize) -> Self {
         self.draws = draws;
         self
     }
 
-    /// The family of the approximation, instead of the policy's choice.
+    /// Sets the family of the approximation. By default the policy chooses it.
     pub fn family(mut self, family: FamilyKind) -> Self {
         self.settings.family = FamilyChoice::Only(family);
         self
     }
 
-    /// The algorithm, instead of the policy's choice: a [`Method`], or the settings of one.
+    /// Sets the algorithm: a [`Method`], or the settings of one. By default the policy chooses it.
     pub fn method(mut self, method: impl Into<Method>) -> Self {
         self.settings.method = method.into();
         self
     }
 
-    /// When to refine the approximation to draws of the posterior (if it fails its checks).
+    /// Sets when to refine the approximation to draws of the posterior (by default, if it fails its checks).
     pub fn refine(mut self, when: RefineWhen) -> Self {
         self.settings.refine.when = when;
         self
     }
 
-    /// Whether to resample the draws by importance weights from ten times as many (no).
+    /// Sets whether to resample the draws by importance weights from ten times as many (default no).
     pub fn resample(mut self, resample: bool) -> Self {
         self.resample = resample;
         self
     }
 
-    /// The source of the covariances of the draws (the family).
+    /// Sets the source of the covariances of the draws (default the family).
     pub fn covariance(mut self, covariance: Covariance) -> Self {
         self.covariance = covariance;
         self
     }
 
-    /// The threads that compute the constrained values of draws (1). A Stan program gets the number of threads for its
-    /// density from [`Build`](crate::stan::Build).
+    /// Sets the number of threads that compute the constrained values of draws (default 1). A Stan program gets the
+    /// number of threads for its density from [`Build`](crate::stan::Build).
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Limit on the bytes that the fit may use (8 GiB).
+    /// Limits the memory that the fit may use, in bytes (default 8 GiB).
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -255,7 +255,7 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
 /// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
 ///
 /// # Errors
-/// The errors of [`fit`], and a checkpoint that does not belong to this run.
+/// Fails as [`fit`] does, and for a checkpoint that does not belong to this run.
 pub fn fit_with<P: Problem>(
     problem: &P,
     options: &Options,

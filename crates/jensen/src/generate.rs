@@ -45,7 +45,7 @@ impl Generator {
     /// depend on the seed and the draw. Draws that the program rejects are omitted and counted.
     ///
     /// # Errors
-    /// The table lacks a parameter, or its number of elements differs.
+    /// Fails if the table lacks a parameter, or its number of elements differs.
     pub fn generate(&self, draws: &DrawsTable, seed: u64) -> Result<Sample, Error> {
         let (posterior, bound) = (self.model.outputs(), self.model.bound());
         let mut ranges = HashMap::new();

@@ -35,7 +35,7 @@ pub struct HistoryPoint {
     pub seconds: f64,
     /// Estimate of the bound in nats.
     pub elbo: f64,
-    /// Its Monte-Carlo standard error, if the method provides one.
+    /// Monte-Carlo standard error of `elbo`, if the method provides one.
     pub se: Option<f64>,
     /// ADVI's step-size scale.
     pub eta: Option<f64>,

@@ -43,7 +43,7 @@ const NINETY: f64 = 1.645;
 /// The report's section on predictions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictive {
-    /// Its sections.
+    /// The subsections.
     pub exhibits: Vec<Exhibit>,
     /// The generated quantities that the section uses.
     pub variables: Vec<String>,
@@ -79,8 +79,8 @@ impl Predictive {
         found
     }
 
-    /// The same for draws of the prior: simulated data sets compared with the observed one, without the comparisons
-    /// that only a fit can pass.
+    /// Adapts the sections to draws of the prior: they compare simulated data sets with the observed one, and omit the
+    /// comparisons that only a fit can pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {

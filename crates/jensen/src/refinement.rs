@@ -143,7 +143,7 @@ fn ladder(refined: &Refined) -> Chart {
         .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
 }
 
-/// Densities of draws, in bars, and of a normal.
+/// A chart of the density of draws, as bars, and of a normal.
 fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
     let mut sorted = draws.to_vec();
     sorted.sort_by(f64::total_cmp);

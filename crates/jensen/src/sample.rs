@@ -83,7 +83,8 @@ impl Sample {
     /// The parameters at a draw of the table, as initial values for Stan's samplers.
     ///
     /// # Errors
-    /// The table has fewer draws, or a parameter is an array of tuples, which the file format does not support.
+    /// Fails if the table has fewer draws, or a parameter is an array of tuples, which the file format does not
+    /// support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
@@ -193,7 +194,7 @@ pub(crate) struct Reported {
 /// draws if all of them would take long. `made` has the draws of the approximation if they exist already.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub(crate) fn report<P: Problem>(
     problem: &P,
     fit: &Fit,
@@ -283,7 +284,7 @@ fn sizes<P: Problem>(
 /// The draws and weighted summaries of an approximation.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -469,7 +470,7 @@ impl Pool {
 /// are requested than exist, they repeat, each time with other random numbers in generated quantities.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub fn sample_refined<P: Problem>(
     problem: &P,
     draws: &Draws,
@@ -487,7 +488,7 @@ pub fn sample_refined<P: Problem>(
 /// Every reported variable at given points with `dim` coordinates, for the given draws.
 ///
 /// # Errors
-/// As [`sample`].
+/// Fails as [`sample`] does.
 pub(crate) fn sample_at(
     posterior: &dyn Posterior,
     dim: usize,

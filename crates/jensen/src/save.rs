@@ -43,7 +43,7 @@ impl Save {
     /// Checks that all chosen names are variables.
     ///
     /// # Errors
-    /// A word is neither a kind nor a variable.
+    /// Fails if a word is neither a kind nor a variable.
     pub fn check(&self, variables: &[Variable]) -> Result<(), Error> {
         let unknown = |word: &&String| {
             let kind = KINDS.iter().any(|(name, _)| name == word);

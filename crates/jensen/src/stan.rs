@@ -270,7 +270,7 @@ impl<D> Model<D> {
         self.posterior.bound()
     }
 
-    /// Its reported variables.
+    /// The reported variables of the program.
     pub(crate) fn outputs(&self) -> &Outputs {
         &self.posterior
     }
@@ -280,7 +280,7 @@ impl<D> Model<D> {
         &self.density
     }
 
-    /// Seconds that it took to build.
+    /// Seconds that it took to build the density.
     pub(crate) fn seconds(&self) -> f64 {
         self.build_seconds
     }
@@ -343,7 +343,7 @@ impl<D> Model<D> {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// The errors of that function, a missing parameter together with an unknown name, and values without any
+    /// Fails as that function does, and for a missing parameter together with an unknown name, and values without any
     /// parameter.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();

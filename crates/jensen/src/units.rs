@@ -25,7 +25,7 @@ pub enum Standardise {
 /// A column that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// Its position among the columns of the data.
+    /// The column's position among the columns of the data.
     column: usize,
     centre: f64,
     scale: f64,
@@ -73,7 +73,7 @@ impl Units {
     /// The units of columns with these moments, which may come from several shards. Copies are not detected.
     ///
     /// # Errors
-    /// All columns are constant.
+    /// Fails if all columns are constant.
     pub fn of_moments(columns: &[ColumnMoments], asked: Standardise) -> Result<Self, Error> {
         let mut units = Self::default();
         for (column, moments) in columns.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Units {
     /// The units of rows of `width` numbers. NaN marks a missing value.
     ///
     /// # Errors
-    /// All columns are constant.
+    /// Fails if all columns are constant.
     pub fn of_rows(width: usize, rows: &[f64], asked: Standardise) -> Result<Self, Error> {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
@@ -119,7 +119,7 @@ impl Units {
     /// The units of rows of which some columns contain no real numbers. Those columns stay unchanged.
     ///
     /// # Errors
-    /// All columns are constant.
+    /// Fails if all columns are constant.
     pub fn of_some(
         width: usize,
         rows: &[f64],

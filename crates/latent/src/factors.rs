@@ -614,8 +614,8 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
 /// Fits a factor model under `control`.
 ///
 /// # Errors
-/// The table has no entries or entries outside the likelihood's domain, there are no factors, the likelihood has
-/// several linear predictors, or the checkpoint belongs to another run.
+/// Fails if the table has no entries or entries outside the likelihood's domain, there are no factors, the likelihood
+/// has several linear predictors, or the checkpoint belongs to another run.
 pub fn fit_factors(
     model: &FactorModel,
     settings: &FactorSettings,

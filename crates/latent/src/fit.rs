@@ -32,7 +32,7 @@ impl Solver {
         Self::Em,
     ];
 
-    /// Its name on the command line.
+    /// The solver's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dual => "dual",

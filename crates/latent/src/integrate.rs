@@ -83,7 +83,7 @@ pub struct Integrated {
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
-    /// The value by another rule over the same points.
+    /// The difference from the value by another rule over the same points.
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
@@ -129,7 +129,7 @@ struct Visited {
 /// Explores the posterior of the hyperparameters around its mode.
 ///
 /// # Errors
-/// The errors of [`fit`](crate::fit) at the mode.
+/// Returns the errors of [`fit`](crate::fit) at the mode.
 pub fn integrate(
     prior: &dyn Prior,
     model: &LatentModel,
@@ -232,7 +232,7 @@ struct Explored {
     visited: Vec<Visited>,
     /// The logarithm of the sum of weights.
     log_sum: f64,
-    /// The value by another rule over the same points.
+    /// The difference from the value by another rule over the same points.
     error: f64,
     weighted_nodes: WeightedNodes,
 }

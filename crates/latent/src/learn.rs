@@ -628,7 +628,7 @@ impl Search<'_> {
     }
 }
 
-/// The BFGS update of an inverse Hessian. It skips a pair without positive curvature.
+/// Makes the BFGS update of an inverse Hessian. It skips a pair without positive curvature.
 ///
 /// Parameters are few here, and every pair matters, so the whole matrix is stored. The solvers, which have as many
 /// variables as data, store only the last pairs (`solve/two_loops.rs`).
@@ -664,7 +664,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// step.
 ///
 /// # Errors
-/// The errors of [`fit`] at the first start, or a checkpoint of another run.
+/// Returns the errors of [`fit`] at the first start, or a checkpoint of another run.
 pub fn learn(
     prior: &dyn Prior,
     model: &LatentModel,

@@ -77,7 +77,7 @@ impl Sparse {
     /// The matrix of triplets (row, column, value) in any order. Duplicates are summed.
     ///
     /// # Errors
-    /// A triplet lies outside the matrix.
+    /// Fails if a triplet lies outside the matrix.
     pub fn from_triplets(
         rows: usize,
         cols: usize,

@@ -71,8 +71,8 @@ impl LatentModel {
     /// Checks for errors that no solver can handle.
     ///
     /// # Errors
-    /// Sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound that
-    /// the likelihood does not have, or a covariance that is not symmetric.
+    /// Fails for sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound
+    /// that the likelihood does not have, or a covariance that is not symmetric.
     pub fn check(&self) -> Result<(), Error> {
         self.check_bound()?;
         self.check_observations()?;

@@ -19,7 +19,7 @@ use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 /// precision, one solve per row whose latent variables are not neighbours.
 ///
 /// # Errors
-/// Mismatched sizes, new latent variables under a sparse precision, or a prior that a fit rejects.
+/// Fails for mismatched sizes, new latent variables under a sparse precision, or a prior that a fit rejects.
 pub fn predict(
     model: &LatentModel,
     solution: &Warm,
@@ -60,7 +60,7 @@ pub fn predict(
 /// a solve per draw.
 ///
 /// # Errors
-/// The errors of [`predict`], and a `joint` that is missing or has another size.
+/// Fails as [`predict`] does, and for a `joint` that is missing or has another size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,

@@ -51,7 +51,7 @@ impl Readout {
 /// Without shifts this costs nothing; with them, one factorisation and a solve per shift.
 ///
 /// # Errors
-/// The errors of [`predict`].
+/// Returns the errors of [`predict`].
 pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f64, f64)>, Error> {
     let mut mean = readout.times(&fit.mean);
     readout.shift.iter().for_each(|(l, x)| mean[*l] += x);

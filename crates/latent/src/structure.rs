@@ -157,7 +157,7 @@ pub struct Parameter {
     pub start: f64,
     /// The allowed values.
     pub range: Range,
-    /// Its prior.
+    /// The prior of the free hyperparameter.
     pub density: PriorDensity,
 }
 
@@ -169,7 +169,7 @@ pub trait Prior: Sync {
     /// The prior at θ.
     ///
     /// # Errors
-    /// θ is outside its range or gives no valid prior.
+    /// Fails if θ is outside its range or gives no valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
     /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) built at θ.

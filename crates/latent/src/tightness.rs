@@ -29,7 +29,7 @@ pub struct Tightness {
     pub slack: f64,
     /// Uncertainty of that expectation by quadrature in nats per observation.
     pub error: f64,
-    /// Median ratio of the standard deviations of the linear predictors to those of the exact objective.
+    /// The fit's standard deviations of the linear predictors divided by those of the exact objective (the median).
     pub sd_ratio: f64,
 }
 
@@ -62,7 +62,7 @@ impl Tightness {
 /// Costs about as much as a few iterations of the fit.
 ///
 /// # Errors
-/// The errors of a fit with these settings.
+/// Returns the errors of a fit with these settings.
 pub fn tightness(
     model: &LatentModel,
     fit: &Fit,
@@ -144,7 +144,7 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
 /// `None` if the objective is exact or the time limit was reached.
 ///
 /// # Errors
-/// The errors of a fit with these settings.
+/// Returns the errors of a fit with these settings.
 pub fn misplacement(
     prior: &dyn Prior,
     model: &LatentModel,

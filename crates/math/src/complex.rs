@@ -194,7 +194,7 @@ fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     }
 }
 
-/// One step of the QR iteration on these rows and columns, by rotations of neighbours.
+/// Makes one step of the QR iteration on these rows and columns, by rotations of neighbours.
 fn sweep(
     t: &mut [Complex64],
     u: &mut [Complex64],

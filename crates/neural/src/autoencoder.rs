@@ -77,7 +77,7 @@ pub struct Samples {
 pub struct LogMarginal {
     /// The mean.
     pub mean: f64,
-    /// Its standard error over records and draws.
+    /// Standard error of `mean` over records and draws.
     pub standard_error: f64,
     /// The Monte-Carlo part of the standard error, given the records.
     pub monte_carlo_error: f64,

@@ -182,7 +182,7 @@ impl Likelihood {
     /// Checks the values of a record.
     ///
     /// # Errors
-    /// The first value outside the domain.
+    /// Returns the first value outside the domain.
     pub fn check(self, record: &[f32]) -> Result<(), OutOfDomain> {
         let unit = |x: f32| (0.0..=1.0).contains(&x);
         let bad = |position: usize, expected| OutOfDomain {

@@ -164,7 +164,7 @@ impl Architecture {
     /// so check both here.
     ///
     /// # Errors
-    /// The first error.
+    /// Returns the first error.
     pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
         let (found, expected) = (records.width(), self.width);
         if found != expected {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 /// A request from JSON with the names of the command's flags. The subject of the setting, for messages.
 ///
 /// # Errors
-/// A value that the flag does not accept.
+/// Fails for a value that the flag does not accept.
 pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| {
         // A location in a text that the user has not seen is useless.
@@ -23,7 +23,7 @@ pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> 
 /// Named values: arrays of `int64` or `float64` in C order, or tuples of such arrays.
 ///
 /// # Errors
-/// A value of another type, by its name.
+/// Fails for a value of another type, by its name.
 pub fn data_set(values: &Bound<'_, PyDict>) -> PyResult<DataSet> {
     let mut data = DataSet::new();
     for (name, value) in values {

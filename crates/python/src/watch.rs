@@ -158,7 +158,7 @@ pub fn supervised<T: Send>(
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned());
         PyRuntimeError::new_err(format!(
-            "this is a bug of jensen {}, please report it with the model and data: {}",
+            "this is a bug in Jensen {}; please report it, with the model and data: {}",
             env!("CARGO_PKG_VERSION"),
             what.as_deref().unwrap_or("unknown")
         ))

@@ -12,7 +12,7 @@ use crate::syntax::{Expr, Kind};
 /// The requested family. Several responses of the family gaussian use the family `multi_normal`.
 ///
 /// # Errors
-/// The family does not exist, or it lacks the link.
+/// Fails if the family does not exist, or it lacks the link.
 pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
     let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
     let several = request.formulas.first().and_then(|text| {
@@ -41,7 +41,7 @@ impl Formulas {
     /// Parses all formulas of a request.
     ///
     /// # Errors
-    /// A formula is invalid, or the family has no such parameter.
+    /// Fails if a formula is invalid, or the family has no such parameter.
     pub fn parse(request: &Request, family: &Family) -> Result<Self> {
         let Some(first) = request.formulas.first() else {
             return Err(Error::new("there is no formula").help("write a formula such as `y ~ x`"));
@@ -157,8 +157,8 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     frame.names().iter().filter(named).cloned().collect()
 }
 
-/// Every column that must have a value in each row, with its location in the text. In a fit, imputed columns may lack
-/// values. For new rows, standard errors of measurements are not necessary.
+/// Collects every column that must have a value in each row, with its location in the text. In a fit, imputed columns
+/// may lack values. For new rows, standard errors of measurements are not necessary.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
     let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);
@@ -194,7 +194,7 @@ pub type Complete = (Vec<usize>, Vec<(String, usize)>);
 /// The rows in which all named columns have values.
 ///
 /// # Errors
-/// A column does not exist.
+/// Fails if a column does not exist.
 pub fn complete(frame: &Frame, named: &[(String, Span)], text: &str) -> Result<Complete> {
     let mut keep = vec![true; frame.rows()];
     let mut missing: Vec<(String, usize)> = Vec::new();

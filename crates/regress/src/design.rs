@@ -53,7 +53,7 @@ enum Variable {
 /// The design matrix of terms, including the intercept if the terms have one.
 ///
 /// # Errors
-/// A variable has no value, or a factor has a single level.
+/// Fails if a variable has no value, or a factor has a single level.
 pub fn design(
     terms: &Terms,
     contrasts: Contrasts,

@@ -42,7 +42,7 @@ pub struct Contrast {
 /// the first one for factors.
 ///
 /// # Errors
-/// The table lacks a column of a formula.
+/// Fails if the table lacks a column of a formula.
 pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     let mut made = Vec::new();
     for (name, change) in causes(request, frame)?.columns {
@@ -110,7 +110,7 @@ impl Curve {
 /// Other columns are at their means or first levels.
 ///
 /// # Errors
-/// A formula is invalid.
+/// Fails if a formula is invalid.
 pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
     let causes = causes(request, frame)?;
     let change = |name: &str| causes.columns.iter().find(|(other, _)| other == name);

@@ -68,7 +68,7 @@ impl Evaluator<'_> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// A column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
+    /// Fails if a column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
     pub fn value(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.raw(expr)?;
         let check = |x: &[f64]| x.iter().position(|x| !x.is_finite());

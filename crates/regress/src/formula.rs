@@ -31,7 +31,7 @@ impl Formula {
     /// Parses a formula.
     ///
     /// # Errors
-    /// The formula is invalid, or it has no left side.
+    /// Fails if the formula is invalid, or it has no left side.
     pub fn parse(text: &str) -> Result<Self> {
         let expr = parse(text)?;
         let span = expr.span;
@@ -72,7 +72,7 @@ impl Formula {
     /// Its terms. `others` are the columns that `.` denotes.
     ///
     /// # Errors
-    /// A term is invalid. The error has its location.
+    /// Fails if a term is invalid. The error has its location.
     pub fn terms(&self, others: &[String]) -> Result<Terms> {
         if self.parameters.is_empty() {
             return expand(&self.text, &self.right, others);
@@ -97,7 +97,7 @@ impl Formula {
     }
 }
 
-/// The terms of a sum.
+/// Collects the terms of a sum in `found`.
 fn sum(expr: Expr, found: &mut Vec<Expr>) {
     match expr.kind {
         Kind::Binary("+", left, right) => {
@@ -198,7 +198,7 @@ const ABSENT: [(&str, &str); 7] = [
 /// Expands the right side of a formula. `others` are the columns that `.` denotes.
 ///
 /// # Errors
-/// A term is invalid. The error has its location.
+/// Fails if a term is invalid. The error has its location.
 pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut expander = Expander {
         text,
@@ -474,7 +474,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
+    /// Collects the groupings of an expression on the right of the bar: `a/b` means `a` and `a:b`.
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),

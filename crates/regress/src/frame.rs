@@ -100,7 +100,7 @@ impl Factor {
     /// The same words as indices of these levels, or the first word that is not among them.
     ///
     /// # Errors
-    /// The first word that is not a level.
+    /// Returns the first word that is not a level.
     pub fn among(&self, levels: &[String]) -> std::result::Result<Self, String> {
         let mut known = BTreeMap::new();
         for (at, level) in levels.iter().enumerate() {
@@ -178,7 +178,7 @@ impl Frame {
     /// A frame of columns.
     ///
     /// # Errors
-    /// Columns differ in length, or two columns have the same name.
+    /// Fails if columns differ in length, or two columns have the same name.
     pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());

@@ -62,7 +62,7 @@ impl Given {
     /// Parses a prior.
     ///
     /// # Errors
-    /// The text is not a prior.
+    /// Fails if the text is not a prior.
     pub fn parse(text: &str) -> Result<Self> {
         let whole = Span {
             start: 0,
@@ -232,7 +232,7 @@ impl Priors {
     /// Parses priors.
     ///
     /// # Errors
-    /// A prior is invalid.
+    /// Fails if a prior is invalid.
     pub fn parse(texts: &[String]) -> Result<Self> {
         let given = texts.iter().map(|text| Ok((Given::parse(text)?, false)));
         Ok(Self {
@@ -287,7 +287,7 @@ impl Priors {
     /// Rejects priors whose target does not exist.
     ///
     /// # Errors
-    /// A prior has no target in the model.
+    /// Fails if a prior has no target in the model.
     pub fn all_found(&self) -> Result<()> {
         let Some((given, _)) = self.given.iter().find(|(_, found)| !found) else {
             return Ok(());

@@ -69,7 +69,7 @@ fn range(family: &Family) -> Range {
 /// Checks every value of the response.
 ///
 /// # Errors
-/// A value is impossible, or an addition does not match the family or the values.
+/// Fails if a value is impossible, or an addition does not match the family or the values.
 pub fn check(
     expr: &Expr,
     family: &Family,

@@ -74,7 +74,7 @@ impl Regression {
     /// Builds a regression from a request and a table.
     ///
     /// # Errors
-    /// A formula, a prior or the table is invalid.
+    /// Fails if a formula, a prior or the table is invalid.
     pub fn new(request: &Request, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let formulas = Formulas::parse(request, family)?;
@@ -150,7 +150,7 @@ impl Regression {
     /// The predictors of new rows from the stored state. It omits rows with missing values. It ignores the response.
     ///
     /// # Errors
-    /// A column is missing, or has values that are not in the fit.
+    /// Fails if a column is missing, or has values that are not in the fit.
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let mut formulas = Formulas::parse(request, family)?;
@@ -222,7 +222,7 @@ impl Regression {
     /// The map files of the formulas.
     ///
     /// # Errors
-    /// A formula is invalid.
+    /// Fails if a formula is invalid.
     pub fn maps(request: &Request) -> Result<Vec<String>> {
         let (family, _) = family(request)?;
         let mut files = Vec::new();

@@ -61,7 +61,7 @@ pub const CATEGORIES: &str = "categories of the response";
 /// Evaluates a left side for a family.
 ///
 /// # Errors
-/// A value is impossible in the family, or the family does not support an addition.
+/// Fails if a value is impossible in the family, or the family does not support an addition.
 pub fn observed(
     response: &Response,
     family: &Family,
@@ -83,7 +83,7 @@ pub fn observed(
 /// The additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
-/// An addition cannot be evaluated.
+/// Fails if an addition cannot be evaluated.
 pub fn exposed(
     response: &Response,
     family: &Family,
@@ -294,7 +294,7 @@ fn meant(
     }
 }
 
-/// The values of `cbind(a, b, …)`: successes and failures, or a column for each category.
+/// Reads the values of `cbind(a, b, …)`: successes and failures, or a column for each category.
 fn several(
     expr: &Expr,
     arguments: &[Argument],
@@ -342,7 +342,7 @@ fn several(
     Ok(())
 }
 
-/// The values of `mvbind(a, b, …)`: a column for each response.
+/// Reads the values of `mvbind(a, b, …)`: a column for each response.
 fn responses(
     expr: &Expr,
     arguments: &[Argument],
@@ -419,7 +419,7 @@ fn values(
     one_column(expr, family, evaluator, made)
 }
 
-/// The values of a response in one column.
+/// Reads the values of a response in one column.
 fn one_column(
     expr: &Expr,
     family: &Family,

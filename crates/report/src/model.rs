@@ -68,9 +68,9 @@ impl Verdict {
 /// A short fact: its name, its value, and an aside such as a unit or an error.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fact {
-    /// Its name.
+    /// The name of the fact.
     pub label: String,
-    /// Its value.
+    /// The value of the fact.
     pub value: String,
     /// The small text below the value, which may be empty.
     pub aside: String,
@@ -157,9 +157,9 @@ pub struct TopicMap {
 /// A topic on the map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedTopic {
-    /// Its number.
+    /// The number of the topic.
     pub number: usize,
-    /// Its share of all tokens.
+    /// The topic's share of all tokens.
     pub share: f64,
     /// Its position. Topics with similar words are close to each other.
     pub position: (f64, f64),
@@ -181,7 +181,7 @@ pub struct TopicWord {
 /// A part of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stage {
-    /// Its name.
+    /// The name of the part of the run.
     pub name: String,
     /// Estimates of the bound in order.
     pub points: Vec<TracePoint>,
@@ -252,8 +252,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Its spread, which determines the decimals: the standard deviation, or if that is unknown that of a normal with
-    /// the same 90 % interval.
+    /// The spread of the parameter, which determines the decimals. It is the standard deviation, or if that is unknown,
+    /// the standard deviation of a normal with the same 90 % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -130,7 +130,7 @@ impl Page {
         format!("background:{}", Tint::Series(series).css())
     }
 
-    /// A heading, and a sentence or two below it, which may be empty.
+    /// Adds a heading, and below it a note of a sentence or two. The note may be empty.
     pub fn heading(&mut self, heading: &str, note: &str) {
         self.put(format_args!("<h2>{}</h2>", escape(heading)));
         if !note.is_empty() {
@@ -138,7 +138,7 @@ impl Page {
         }
     }
 
-    /// A chart in a frame. `label` describes it for readers who cannot see it.
+    /// Adds a chart in a frame. `label` describes the chart for readers who cannot see it.
     pub fn chart(&mut self, heading: &str, label: &str, chart: Chart, caption: &str) {
         self.scene(
             heading,
@@ -148,13 +148,13 @@ impl Page {
         );
     }
 
-    /// A picture in a frame, in the same way.
+    /// Adds a picture in a frame. `label` describes the picture for readers who cannot see it.
     pub fn scene(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         self.push("<figure>");
         self.framed(heading, label, scene, caption);
     }
 
-    /// A picture of a parameter, or of a whole variable, that the filter selects by its name.
+    /// Adds a picture of a parameter, or of a whole variable. The filter selects the picture by that name.
     pub fn named_scene(
         &mut self,
         (name, whole): (&str, bool),
@@ -171,7 +171,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// A picture of a group. A script shows the chosen picture.
+    /// Adds a picture to a group, of which a script shows the chosen one.
     pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
         self.put(format_args!(
             "<figure data-of=\"{group}\" data-item=\"{item}\">"
@@ -179,7 +179,7 @@ impl Page {
         self.framed(heading, heading, scene, "");
     }
 
-    /// The content of a frame, and its end.
+    /// Adds the content of a frame, and ends the frame.
     fn framed(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         if !heading.is_empty() {
             self.put(format_args!("<h3>{}</h3>", escape(heading)));
@@ -191,7 +191,7 @@ impl Page {
         self.push("</figure>\n");
     }
 
-    /// A table. `label` names it for readers who cannot see it. Cells are markup.
+    /// Adds a table. `label` names the table for readers who cannot see it. Cells are markup.
     pub fn table(
         &mut self,
         label: &str,

@@ -40,7 +40,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name in tables and legends.
+    /// The method's name in tables and legends.
     pub fn name(self) -> &'static str {
         match self {
             Self::Advi => "ADVI",

@@ -156,8 +156,8 @@ impl<'a> Context<'a> {
     /// Measures a row and writes `results.json`. A resumed run returns an existing row.
     ///
     /// # Errors
-    /// The errors of `measure`, [`Failure::Stopped`] if the user interrupted before it, and a file that cannot be
-    /// written.
+    /// Fails as `measure` does, with [`Failure::Stopped`] if the user interrupted before it, and for a file that cannot
+    /// be written.
     pub fn row(
         &mut self,
         what: What,
@@ -188,7 +188,7 @@ impl<'a> Context<'a> {
     /// must be finite: JSON supports no others.
     ///
     /// # Errors
-    /// As [`Context::row`].
+    /// Fails as [`Context::row`] does.
     pub fn keep<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -207,7 +207,7 @@ impl<'a> Context<'a> {
     /// order of `items`. Each is stored as soon as it exists.
     ///
     /// # Errors
-    /// The first of `compute`; [`Failure::Stopped`] between two items when the user interrupted.
+    /// Returns the first error of `compute`, or [`Failure::Stopped`] if the user interrupts between two items.
     pub fn keep_each<I: Sync, T: Serialize + DeserializeOwned + Send>(
         &mut self,
         items: &[I],

@@ -6,7 +6,7 @@ use crate::results::Scale;
 
 /// A paper's experiments.
 pub struct Experiment {
-    /// Its name on the command line.
+    /// The experiment's name on the command line.
     pub name: &'static str,
     /// A one-line description.
     pub about: &'static str,

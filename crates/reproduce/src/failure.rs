@@ -16,7 +16,7 @@ pub enum Failure {
     Output(String),
     /// A method could not run. A fit that ran and failed is a row with a note instead.
     Method(String),
-    /// The user interrupted.
+    /// The user interrupted the command.
     Stopped,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Failure {
             | Self::Data(message)
             | Self::Output(message)
             | Self::Method(message) => f.write_str(message),
-            Self::Stopped => f.write_str("stopped; the same command with --resume continues"),
+            Self::Stopped => f.write_str("stopped; run the same command with --resume to continue"),
         }
     }
 }

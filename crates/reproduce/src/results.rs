@@ -22,7 +22,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Its name on the command line and in `results.json`.
+    /// The scale's name on the command line and in `results.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -36,7 +36,7 @@ impl Scale {
 pub struct ResultRow {
     /// The measured quantity. Unique within an experiment and scale.
     pub what: String,
-    /// The number of the paper, if it prints one.
+    /// The published number, if the paper prints one.
     pub paper: Option<f64>,
     /// The measured number. It is absent, with a note, if the row was not run or has no value.
     pub ours: Option<f64>,
@@ -137,7 +137,7 @@ impl What {
         }
     }
 
-    /// The number in the paper.
+    /// Sets the number in the paper.
     pub fn paper(self, figure: f64) -> Self {
         Self {
             paper: Some(figure),
@@ -264,7 +264,7 @@ impl Ours {
         }
     }
 
-    /// Its standard error.
+    /// Sets the standard error of the value.
     pub fn se(self, se: f64) -> Self {
         Self {
             se: Some(se),
@@ -272,12 +272,12 @@ impl Ours {
         }
     }
 
-    /// The number of seeds behind it.
+    /// Sets the number of seeds that the value summarises.
     pub fn seeds(self, seeds: u64) -> Self {
         Self { seeds, ..self }
     }
 
-    /// Further notes.
+    /// Sets the note on the value.
     pub fn note(self, note: impl Into<String>) -> Self {
         Self {
             note: note.into(),

@@ -72,7 +72,7 @@ fn median_error(ratios: &[f64]) -> f64 {
     median(&ratios.iter().map(|r| (r - 1.0).abs()).collect::<Vec<_>>())
 }
 
-/// The part.
+/// Runs the part.
 pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     let references = references()?;
     let draws = context.pick(10_000, 40_000);

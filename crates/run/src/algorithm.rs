@@ -45,7 +45,7 @@ pub trait Algorithm {
     /// The state before the first step.
     ///
     /// # Errors
-    /// A [`Status`] (usually [`Status::Diverged`]) if there is no valid initial state.
+    /// Returns a [`Status`] (usually [`Status::Diverged`]) if there is no valid initial state.
     fn init(&mut self) -> Result<Self::State, Status>;
 
     /// Performs step number `iteration` (the first is 1).

@@ -102,13 +102,13 @@ impl<'a> Interrupt<'a> {
             || self.clock.seconds() >= f64::from_bits(self.deadline.load(Ordering::Relaxed))
     }
 
-    /// The run has ended by itself: its output may take the remaining time until `deadline`.
+    /// Marks the run as ended by itself. Its output may take the remaining time until `deadline`.
     pub(crate) fn end(&self, deadline: f64) {
         self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
         self.ending.store(true, Ordering::Relaxed);
     }
 
-    /// The run was ended from outside: only its output remains.
+    /// Marks the run as ended from outside. Only its output remains, with a limited time.
     pub(crate) fn hurry(&self) {
         let until = self.clock.seconds() + OUTPUT;
         self.output.store(until.to_bits(), Ordering::Relaxed);

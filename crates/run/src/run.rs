@@ -71,7 +71,7 @@ pub trait Store {
     /// Replaces the stored checkpoint atomically.
     ///
     /// # Errors
-    /// The checkpoint cannot be stored. The run continues and informs the observer.
+    /// Fails if the checkpoint cannot be stored. The run continues and informs the observer.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -131,7 +131,7 @@ pub struct Outcome<T> {
     /// The result of the algorithm. Absent if it could not start, or was cancelled without [partial](Control::partial)
     /// results.
     pub output: Option<T>,
-    /// Its status at the end.
+    /// The status at the end of the run.
     pub status: Status,
     /// Number of finished iterations.
     pub iterations: u64,
@@ -236,7 +236,7 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
 /// completed.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails as [`run`] does.
 pub fn run_interruptibly<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,

@@ -17,7 +17,7 @@ pub struct Record {
     pub seconds: f64,
     /// Estimate of the evidence lower bound in nats, if this step computed one.
     pub elbo: Option<f64>,
-    /// Its Monte-Carlo standard error.
+    /// Monte-Carlo standard error of `elbo`.
     pub elbo_se: Option<f64>,
     /// Evaluations so far, in the method's unit (for black-box methods: minibatches of 256 gradients or values, and
     /// of 85 Hessian-vector products, which count twice).

@@ -73,12 +73,12 @@ impl Verdict {
         self.reasons.extend(other.reasons);
     }
 
-    /// Whether there is no reason against it.
+    /// Whether the result is trusted: there is no reason against it.
     pub fn trusted(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// The reasons against it, in the order found.
+    /// The reasons against trusting the result, in the order found.
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }

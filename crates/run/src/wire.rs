@@ -17,7 +17,7 @@ pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     writer.written
 }
 
-/// The output of `write`, into memory of that [`size`].
+/// Writes the output of `write` into `memory`, whose length must be its [`size`].
 pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     let memory = Some(memory);
     write(&mut Writer { memory, written: 0 });
@@ -46,27 +46,27 @@ impl Writer<'_> {
         }
     }
 
-    /// Text.
+    /// Writes text.
     pub fn text(&mut self, text: &str) {
         self.put(text.as_bytes(), |x| [x]);
     }
 
-    /// Integers of 64 bits.
+    /// Writes integers of 64 bits.
     pub fn counts(&mut self, x: &[u64]) {
         self.put(x, u64::to_le_bytes);
     }
 
-    /// Integers of 32 bits.
+    /// Writes integers of 32 bits.
     pub fn numbers(&mut self, x: &[u32]) {
         self.put(x, u32::to_le_bytes);
     }
 
-    /// Numbers in single precision.
+    /// Writes numbers in single precision.
     pub fn singles(&mut self, x: &[f32]) {
         self.put(x, f32::to_le_bytes);
     }
 
-    /// Numbers.
+    /// Writes numbers.
     pub fn reals(&mut self, x: &[f64]) {
         self.put(x, f64::to_le_bytes);
     }
@@ -93,19 +93,19 @@ impl<'a> Reader<'a> {
         Ok(array.as_chunks().0)
     }
 
-    /// Text.
+    /// Reads text.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn text(&mut self) -> Result<String, String> {
         let bytes = self.array::<1>()?.as_flattened();
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
     }
 
-    /// This number of 64-bit integers.
+    /// Reads `N` integers of 64 bits.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let read: Vec<u64> = self
             .array()?
@@ -115,10 +115,10 @@ impl<'a> Reader<'a> {
         read.try_into().map_err(|_| CUT.to_owned())
     }
 
-    /// Integers of 32 bits.
+    /// Reads integers of 32 bits.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -127,10 +127,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Numbers in single precision.
+    /// Reads numbers in single precision.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -139,18 +139,18 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// The bytes of an array in single precision.
+    /// Reads an array in single precision, without copying its bytes.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
         self.array()
     }
 
-    /// Numbers.
+    /// Reads numbers.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?
@@ -159,10 +159,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// A fixed number of reals.
+    /// Reads `N` numbers.
     ///
     /// # Errors
-    /// The bytes do not contain such an array.
+    /// Fails if the bytes do not contain such an array.
     pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
         self.reals()?.try_into().map_err(|_| CUT.to_owned())
     }

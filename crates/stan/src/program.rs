@@ -79,7 +79,7 @@ pub struct Var {
 pub struct Expr {
     /// Provenance.
     pub id: ExprId,
-    /// Its kind.
+    /// The kind of the expression.
     pub kind: ExprKind,
     /// Type of its value.
     pub ty: Type,
@@ -265,9 +265,9 @@ impl BinaryOp {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// Its kind.
+    /// The kind of the statement.
     pub kind: StmtKind,
-    /// Its location in the source.
+    /// The location of the statement in the source.
     pub span: Span,
 }
 
@@ -488,7 +488,7 @@ pub struct VariablePart {
     pub path: Vec<Access>,
     /// Type of the part.
     pub ty: Type,
-    /// Its location in the source.
+    /// The location of the variable in the source.
     pub span: Span,
 }
 

@@ -63,7 +63,7 @@ show_step <- function(line) {
 interrupted <- function(process, folder) {
   process$interrupt()
   process$wait(timeout = 1000 * PATIENCE)
-  again <- if (is.null(folder)) "" else sprintf("; jensen_resume(\"%s\") goes on", folder)
+  again <- if (is.null(folder)) "" else sprintf("; jensen_resume(\"%s\") continues it", folder)
   fail(paste0("interrupted", again), class = "jensen_interrupted", folder = folder)
 }
 

@@ -30,7 +30,7 @@ NULL
 new_fit <- function(folder) {
   file <- file.path(folder, "fit.json")
   if (!file.exists(file)) {
-    fail(sprintf("'%s' has no finished fit; jensen_resume(\"%s\") goes on with one that was stopped", folder, folder))
+    fail(sprintf("'%s' has no finished fit; jensen_resume(\"%s\") continues a stopped one", folder, folder))
   }
   folder <- normalizePath(folder)
   info <- jsonlite::fromJSON(file)

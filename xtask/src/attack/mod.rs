@@ -2,7 +2,7 @@
 //!
 //! | name | file | what is tried |
 //! | --- | --- | --- |
-//! | `kill` | `kill` | every command is killed at a random moment and goes on: the files must be those of a run that was left alone |
+//! | `kill` | `kill` | every command is killed at a random moment and resumed: the files must be those of an uninterrupted run |
 //! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
 //! | `calls` | `calls` | functions of the library with large arguments, under limits of time and memory |

@@ -27,11 +27,11 @@ const LEAST_DRAWS: usize = 64;
 pub struct FamilyResult {
     /// The family.
     pub kind: FamilyKind,
-    /// Its parameters.
+    /// The parameters of the family.
     pub omega: Vec<f64>,
     /// The status at the end of its optimisation; `None` if the run was stopped in between.
     pub status: Option<Status>,
-    /// Its evaluation on fresh draws.
+    /// The evaluation of the approximation on fresh draws.
     pub evaluation: Evaluation,
     /// The gain of a second-order polish, for stochastic methods.
     pub polish: Option<Estimate>,

@@ -89,7 +89,7 @@ impl Features {
             .collect()
     }
 
-    /// Their values at one point of the global parameters.
+    /// The values of the features at one point of the global parameters.
     pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
         let products = self
             .products
@@ -155,7 +155,7 @@ impl Features {
         }
     }
 
-    /// Their means under standard normal x.
+    /// The means of the features under standard normal x.
     pub(super) fn means(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.count()];
         out[0] = 1.0;
@@ -165,7 +165,7 @@ impl Features {
         out
     }
 
-    /// Their variances. All pairs are uncorrelated.
+    /// The variances of the features. All pairs are uncorrelated.
     pub(super) fn variances(&self) -> Vec<f64> {
         let [second, fourth, of_held] = self.moments;
         let mut out = vec![of_held; self.count()];

@@ -27,9 +27,9 @@ pub struct Mixture {
 /// One component.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Component {
-    /// Its share of the draws.
+    /// The component's share of the draws.
     pub weight: f64,
-    /// Its mean.
+    /// The mean of the component.
     pub mean: Vec<f64>,
     /// Lower Cholesky factor of its covariance, d × d row-major.
     pub factor: Vec<f64>,

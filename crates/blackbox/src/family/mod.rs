@@ -106,7 +106,7 @@ macro_rules! families {
             /// Checks the parameter of the kind.
             ///
             /// # Errors
-            /// One sentence that names the setting and its value.
+            /// Returns a sentence that names the setting and its value.
             pub fn validate(self) -> Result<(), String> {
                 match self {
                     $(Self::$kind $({ $number })? => {

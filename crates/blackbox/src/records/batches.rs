@@ -47,7 +47,7 @@ impl Batches {
         })
     }
 
-    /// The same batches in block order, if there are blocks.
+    /// Orders the batches by blocks, if there are blocks.
     pub fn in_blocks(self, blocks: Option<&[u32]>) -> Self {
         Self {
             blocks: blocks.unwrap_or_default().into(),

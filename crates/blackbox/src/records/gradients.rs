@@ -294,7 +294,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             && linear.and_then(|linear| linear.expectations()).is_some()
     }
 
-    /// The noise of an iteration of a run, `noise_dim × draws`.
+    /// Writes the noise of an iteration of a run, `noise_dim × draws`.
     pub fn noise(&self, seed: u64, iteration: u64, out: &mut Vec<f64>) {
         let rows = self.family.noise_dim();
         let source = NoiseSource::new(seed, self.simd);

@@ -23,7 +23,7 @@ impl<'a> Prepared<'a> {
     /// The records of a density, for minibatches of `batch`.
     ///
     /// # Errors
-    /// One sentence if there are no records or `batch` is not between one and their number.
+    /// Fails if there are no records, or if `batch` is not from one to the number of records.
     pub fn new(
         records: ErasedRecords<'a>,
         batch: usize,

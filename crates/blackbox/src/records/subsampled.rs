@@ -66,12 +66,12 @@ impl<D: RecordDensity> Subsampled<D> {
     /// Minibatches of `batch` records, from the streams of `source`.
     ///
     /// # Errors
-    /// One sentence if there are no records or `batch` is not between one and their number.
+    /// Fails if there are no records, or if `batch` is not from one to the number of records.
     pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
             return Err(format!(
-                "a batch of {batch} of {records} records: choose a number from 1 to the number of records"
+                "the batch size is {batch}, but must be from 1 to {records}, the number of records"
             ));
         }
         Ok(Self {
@@ -94,7 +94,7 @@ impl<D: RecordDensity> Subsampled<D> {
         self.density.records() as f64 / self.batch as f64
     }
 
-    /// The records of the current position, slot by slot.
+    /// Writes the records of the current position, slot by slot.
     fn pick(&self, lanes: usize, out: &mut Vec<u32>) {
         let position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let observations = match position.layout {

@@ -83,7 +83,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// The same under another policy.
+    /// Replaces the policy.
     pub fn under(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }

@@ -249,7 +249,7 @@ fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }
 
-/// The trajectories of a part of the lanes, step by step.
+/// Computes the trajectories of a part of the lanes, step by step.
 fn part<D: LogDensity>(
     target: &mut Evaluator<'_, D>,
     start: &Particles,

@@ -55,7 +55,7 @@ impl Distances<'_> {
         self.edges[step] + within * (self.edges[step + 1] - self.edges[step])
     }
 
-    /// Its log density.
+    /// The log density at this log distance.
     pub(super) fn log_density(&self, log_distance: f64) -> f64 {
         let (low, high) = self.range;
         let inside = log_distance >= low && log_distance <= high;

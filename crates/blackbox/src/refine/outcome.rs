@@ -59,7 +59,7 @@ pub struct Refined {
     /// Equally weighted draws on the unconstrained scale in the order that [`Ensemble::judge`] expects, with the
     /// approximation's log density.
     pub draws: Draws,
-    /// Their log density.
+    /// The log density of the draws.
     pub log_p: Vec<f64>,
     /// The log evidence of the reached region in nats. With improper priors or dropped constants it is known only up to
     /// a constant.
@@ -83,7 +83,7 @@ pub struct Refined {
 pub struct RefinedDraws {
     /// Equally weighted draws on the unconstrained scale, with the approximation's log density.
     pub draws: Draws,
-    /// Their log density.
+    /// The log density of the draws.
     pub log_p: Vec<f64>,
 }
 

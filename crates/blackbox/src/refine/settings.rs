@@ -62,7 +62,7 @@ impl RefineSettings {
     /// Checks that there are populations and chains.
     ///
     /// # Errors
-    /// One sentence that names the setting and its value.
+    /// Returns a sentence that names the setting and its value.
     pub fn validate(&self) -> Result<(), String> {
         let Ensemble {
             populations,

@@ -40,9 +40,10 @@ impl Phase {
 pub(super) struct Recording {
     /// Sets of particles, concatenated.
     pub x: Vec<f64>,
-    /// Their log densities, without the map's Jacobian.
+    /// The log densities of the particles, without the map's Jacobian.
     pub log_p: Vec<f64>,
-    /// Their squared distances from the approximation's mean, in coordinates in which it is standard normal.
+    /// The squared distances of the particles from the approximation's mean, in coordinates in which the
+    /// approximation is standard normal.
     pub squares: Vec<f64>,
 }
 

@@ -101,7 +101,7 @@ pub struct OtherMode {
 }
 
 impl OtherMode {
-    /// Its distance from the best one in that coordinate.
+    /// The distance of the optimum from the best one in that coordinate.
     fn gap(&self) -> f64 {
         (self.mean[self.coordinate] - self.from).abs()
     }
@@ -141,8 +141,8 @@ impl OtherMode {
 const LIGHT: f64 = 5.0;
 const LIGHTEST: f64 = 7.0;
 
-/// Relative increase of a coordinate's variance that a lighter optimum must cause. Its standard deviation changes by
-/// half as much.
+/// Smallest relative increase of some coordinate's variance at which an optimum with under 1 % of the mass still counts
+/// as a mode. The standard deviation then changes by half as much.
 const TELLING: f64 = 0.1;
 
 /// Minus the logarithm of the overlap at which two optima are separate modes: that of equal normals four standard

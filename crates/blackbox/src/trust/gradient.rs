@@ -295,7 +295,7 @@ fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<us
     out
 }
 
-/// The expectation of the control variate in ω.
+/// Computes the expectation of the control variate in ω.
 fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
     match hessian {
         // Mean fields only: E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².

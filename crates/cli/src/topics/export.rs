@@ -44,7 +44,7 @@ fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failur
     })
 }
 
-/// The most probable words of each topic, one per line.
+/// Writes the most probable words of each topic, one per line.
 fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
     let mut text = "topic,rank,word,probability\n".to_owned();
     for (topic, words) in model.top_words(count).iter().enumerate() {

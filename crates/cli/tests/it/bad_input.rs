@@ -39,7 +39,7 @@ fn refused(data: &str, wanted: &[&str]) {
             finished.stderr
         );
     }
-    assert!(!finished.stderr.contains("bug of jensen"));
+    assert!(!finished.stderr.contains("bug in Jensen"));
 }
 
 #[test]

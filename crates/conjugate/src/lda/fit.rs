@@ -49,7 +49,7 @@ pub struct LdaFit {
     /// The evidence lower bound at T = 1 in nats, estimated from a random sample of the documents, with q(θ) and q(z)
     /// optimised for it.
     pub elbo: f64,
-    /// Its standard error, due to the sample.
+    /// Standard error of `elbo`, due to the sample.
     pub elbo_se: f64,
     /// The last temperature, 1 / E[1/T], or for local tempering the mean inverse temperature of the last batch.
     pub temperature: f64,
@@ -77,7 +77,7 @@ pub struct Rest {
     /// The bound of the tempered model in nats, temperature and log C(T) included, from the documents that the
     /// untempered bound is estimated from. The run compares its ends by this number.
     pub tempered_elbo: f64,
-    /// Its standard error.
+    /// Standard error of `tempered_elbo`.
     pub tempered_elbo_se: f64,
 }
 
@@ -147,7 +147,8 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
 /// As [`fit`], with local steps by `shards` and the same bits.
 ///
 /// # Errors
-/// The errors of [`fit`], and shards that do not answer. The last checkpoint then comes from the last complete step.
+/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint then comes from the last complete
+/// step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,

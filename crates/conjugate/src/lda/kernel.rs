@@ -154,8 +154,8 @@ simd32_fn! {
         }
     }
 
-    /// The update of a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens except one among those that γ
-    /// counts, and γ with the new φ instead of the old. Padding of B, φ and γ is 0.
+    /// Updates a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens except one among those that γ counts,
+    /// and γ with the new φ instead of the old. Padding of B, φ and γ is 0.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
@@ -196,7 +196,7 @@ simd32_fn! {
         sum.sum()
     }
 
-    /// One sweep over a document's words: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v]) B_vk`.
+    /// Makes one sweep over a document's words: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v]) B_vk`.
     ///
     /// Four words at a time: their rows are read from memory once and stay in the nearest cache for the second use.
     pub(crate) fn sweep<V>(rows: &[f32], counts: &[f32], t: &[f32], norms: &mut [f32], sums: &mut [f32]) {
@@ -307,8 +307,8 @@ simd32_fn! {
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
-    /// The last update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighted expected counts, with fresh
-    /// norms.
+    /// Makes the last update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighted expected counts, with
+    /// fresh norms.
     pub(crate) fn expected_counts<V>(
         rows: &[f32],
         counts: &[f32],

@@ -197,7 +197,8 @@ impl Solver {
         self.norms.resize(slots.len(), 0.0);
     }
 
-    /// The normaliser of each word's responsibilities and their sums over words, at the current factors.
+    /// Computes the normaliser of each word's responsibilities, and the sums of the responsibilities over words, at the
+    /// current factors.
     fn sweep(&mut self, simd: Simd, counts: &[f32]) {
         kernel::sweep(
             simd,

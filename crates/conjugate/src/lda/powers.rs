@@ -3,10 +3,10 @@
 //! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a
 //! hundred s would cost more than a pass over the data, but it is smooth in both λ and s:
 //!
-//! - λ is interpolated between knots, sixteen per factor of two, with linear weights, and f_s is evaluated only at the
-//!   knots: exact at s = 0 and s = 1, with an error below 1e-4 of the value in between;
-//! - normalisers are computed at [`nodes`], sixteen s that are denser towards 0, where the prior makes them steep, and
-//!   their logarithms are interpolated.
+//! - f_s is evaluated only at knots of λ, sixteen per octave, and interpolated linearly between them. The interpolation is
+//!   exact at s = 0 and s = 1. For s in between, its relative error is below 1e-4.
+//! - Normalisers are computed at [`nodes`], and their logarithms are interpolated. The sixteen nodes s are denser towards
+//!   0, where the prior makes the normalisers steep.
 
 use std::sync::OnceLock;
 

@@ -26,7 +26,7 @@ const SPLIT: Purpose = Purpose::new("split of held-out words");
 pub struct Completion {
     /// Mean log predictive probability, natural logarithm, in nats per scored word.
     pub log_predictive: f64,
-    /// Its standard error over documents.
+    /// Standard error of `log_predictive` over documents.
     pub standard_error: f64,
     /// Words that were scored.
     pub words: u64,

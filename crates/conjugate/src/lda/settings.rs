@@ -39,7 +39,7 @@ pub enum Inference {
 }
 
 impl Inference {
-    /// Its name in files and on the command line.
+    /// The method's name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeanField => "mean-field",
@@ -158,7 +158,7 @@ impl LdaSettings {
         (self.tau + t as f64).powf(-self.kappa)
     }
 
-    /// The error in the settings, if there is one.
+    /// Checks the settings.
     ///
     /// # Errors
     /// The error is one sentence for the user.

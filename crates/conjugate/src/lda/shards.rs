@@ -52,7 +52,7 @@ pub trait Shards {
     /// within the shard.
     ///
     /// # Errors
-    /// A shard did not answer, with the reason. The step then has no effect.
+    /// Fails if a shard did not answer, with the reason. The step then has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
     /// Takes back a used part, so that its memory can be reused.
@@ -61,7 +61,7 @@ pub trait Shards {
     /// The scores of the first `count` held-out documents at the global parameters of `ask`, in order.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Fails as [`solve`](Self::solve) does.
     fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
 }
 
@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// The parts of the shards in order, each when it is ready.
+    /// Passes the parts of the shards to `found` in order, each when it is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -287,7 +287,7 @@ impl Part {
     /// Reads the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// The bytes are not a valid part.
+    /// Fails if the bytes are not a valid part.
     pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
         Ok(Self {
@@ -323,7 +323,7 @@ impl Ask<'_> {
     /// The sum of parts of blocks of these shards, in the order of the blocks.
     ///
     /// # Errors
-    /// The bytes are not valid parts.
+    /// Fails if the bytes are not valid parts.
     pub fn sum<'b>(
         &self,
         blocks: impl Iterator<Item = &'b [u8]>,
@@ -385,7 +385,7 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
 /// arguments give the same bits on any machine.
 ///
 /// # Errors
-/// The bytes have another format or vocabulary, or require instructions that this machine lacks.
+/// Fails if the bytes have another format or vocabulary, or require instructions that this machine lacks.
 pub fn block_step(
     shards: &[(&dyn Documents, &[usize])],
     ask: &[u8],
@@ -443,7 +443,7 @@ impl BlockMemory {
 /// The scores of parts of held-out documents, concatenated, at the global parameters in the output of [`Ask::encode`].
 ///
 /// # Errors
-/// As [`block_step`].
+/// Fails as [`block_step`] does.
 pub fn score_step(pieces: &[Piece<'_>], ask: &[u8], seed: u64) -> Result<Vec<Score>, String> {
     let asked = Asked::decode(ask)?;
     let mut found = Vec::new();

@@ -62,7 +62,7 @@ impl FactorialMixture {
     /// A mixture over `data`, rows of `dim` numbers.
     ///
     /// # Errors
-    /// A sentence for the user if a setting is out of range.
+    /// Returns a sentence for the user if a setting is out of range.
     pub fn new(settings: FactorialSettings, dim: usize, data: Vec<f64>) -> Result<Self, String> {
         let k = settings.factors;
         if k == 0 {

@@ -352,7 +352,7 @@ impl CellsOfColumn {
     /// No cells yet.
     ///
     /// # Errors
-    /// Lists of words are not columns.
+    /// Fails for lists of words, which are not columns.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
@@ -369,7 +369,7 @@ impl CellsOfColumn {
     /// Adds the values of the given number of rows.
     ///
     /// # Errors
-    /// A list is missing, has a null, or has another length; or a value is not a number.
+    /// Fails if a list is missing, has a null, or has another length; or a value is not a number.
     pub fn add(
         &mut self,
         decoded: Decoded,

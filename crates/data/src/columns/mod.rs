@@ -73,7 +73,7 @@ fn stamp(about: &Metadata) -> Stamp {
 /// The named Parquet files, including those in folders by name.
 ///
 /// # Errors
-/// There are none.
+/// Fails if there are no such files.
 pub fn parquet_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DataError> {
     let mut found = Vec::new();
     for path in paths {
@@ -151,7 +151,8 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
 /// `x`.
 ///
 /// # Errors
-/// The files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal length.
+/// Fails if the files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal
+/// length.
 pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let path = Path::new(label);
     let failed = |error: ParquetError| unreadable(path, &error);
@@ -199,7 +200,7 @@ impl RowFiles {
     /// Opens files, and the files in folders.
     ///
     /// # Errors
-    /// There are no files, a file cannot be read, or their columns differ.
+    /// Fails if there are no files, a file cannot be read, or their columns differ.
     pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
         let mut files: Vec<RowFile> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -318,8 +319,8 @@ impl RowFiles {
     /// or `[rows, length]` if rows have lists.
     ///
     /// # Errors
-    /// The column does not exist, has another type, a value is missing or not a number, lists differ in length, or a
-    /// file cannot be read or has changed.
+    /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in
+    /// length, or a file cannot be read or has changed.
     pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
         let mut data = DataSet::new();
         for name in names {
@@ -348,7 +349,7 @@ impl RowFiles {
     /// The length of the lists of a column, taken from the first row, if the column has lists.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Fails as [`read`](Self::read) does.
     pub fn list_length(&self, name: &str) -> Result<Option<usize>, DataError> {
         let mut first = self.groups().swap_remove(0);
         first.rows = 0..1;

@@ -105,7 +105,7 @@ impl Workshop<'_> {
     /// Runs a task on the current thread pool. `choice` has the words once they are chosen.
     ///
     /// # Errors
-    /// An input cannot be read or is damaged, or a file cannot be written.
+    /// Fails if an input cannot be read or is damaged, or a file cannot be written.
     pub fn step(&self, choice: &Choice, task: &Task) -> Result<Answer, DataError> {
         let (sources, settings) = (self.sources, self.settings);
         match task {
@@ -219,7 +219,7 @@ pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>,
 /// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors
-/// The errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
+/// Returns the errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,

@@ -188,7 +188,7 @@ impl CorpusFile {
     /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
-    /// The file was changed.
+    /// Fails if the file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.map.check_unchanged()
     }
@@ -289,7 +289,7 @@ impl CorpusFile {
 
 fn not_a_corpus(path: &Path) -> DataError {
     DataError::invalid(format!(
-        "`{}` is not a corpus of jensen: make one with `jensen topics build {} --out CORPUS`",
+        "`{}` is not a corpus that Jensen built: make one with `jensen topics build {} --out CORPUS`",
         path.display(),
         path.display()
     ))

@@ -47,7 +47,7 @@ impl Corpus {
     /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
     ///
     /// # Errors
-    /// The errors of [`CorpusFile::open`]; and a shard that is missing, belongs to another build, or has another
+    /// Fails as [`CorpusFile::open`] does, and for a shard that is missing, belongs to another build, or has another
     /// vocabulary.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         if !path.is_dir() {
@@ -103,7 +103,7 @@ impl Corpus {
     /// Divides this corpus into the given number of shards in a folder; neighbouring documents stay together.
     ///
     /// # Errors
-    /// There are fewer training documents than shards, or the folder cannot be written.
+    /// Fails if there are fewer training documents than shards, or the folder cannot be written.
     pub fn divide(&self, folder: &Path, count: usize) -> Result<(), DataError> {
         check_count(self.documents(Split::Train), count)?;
         create_folder(folder)?;
@@ -139,10 +139,10 @@ impl Corpus {
         runs
     }
 
-    /// Removes the shards of a folder for another corpus.
+    /// Removes a folder's shards, so that it can hold another corpus.
     ///
     /// # Errors
-    /// One cannot be removed.
+    /// Fails if a file cannot be removed.
     pub fn remove_shards(folder: &Path) -> Result<(), DataError> {
         crate::files::remove_file(&folder.join(LIST))?;
         remove_files(folder, ENDING)
@@ -156,7 +156,7 @@ impl Corpus {
     /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
-    /// The file was changed.
+    /// Fails if the file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
@@ -289,7 +289,7 @@ pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), Data
 /// Opens one listed shard of a folder.
 ///
 /// # Errors
-/// As [`Corpus::open`].
+/// Fails as [`Corpus::open`] does.
 pub fn open_shard(folder: &Path, shard: usize) -> Result<CorpusFile, DataError> {
     open_listed(folder, &list(folder)?, shard)
 }

@@ -227,7 +227,7 @@ impl Sources {
     /// A single one of the files.
     ///
     /// # Errors
-    /// The file does not exist.
+    /// Fails if the file does not exist.
     pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
         let Some(input) = self.inputs.get(file) else {
             return Err(DataError::invalid(format!(
@@ -251,7 +251,7 @@ impl Sources {
     }
 }
 
-/// The files under a folder, by name.
+/// Collects the files under a folder, by name.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let io = |error: std::io::Error| DataError::io("read the folder", folder, &error);
     let mut entries = Vec::new();

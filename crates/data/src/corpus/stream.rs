@@ -15,11 +15,11 @@ use crate::error::DataError;
 /// A document from the inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewDocument {
-    /// Its number in the inputs, from 1.
+    /// The document's number in the inputs, from 1.
     pub number: u64,
-    /// Its name, if the inputs have one.
+    /// The document's name, if the inputs have one.
     pub id: Option<String>,
-    /// Its words in the vocabulary, or empty if it has none.
+    /// The document's words in the vocabulary, or empty if it has none.
     pub document: Document,
     /// Occurrences of words that are not in the vocabulary.
     pub unknown: u64,

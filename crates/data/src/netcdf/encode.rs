@@ -76,7 +76,7 @@ pub(super) fn encode(
     Ok(bytes)
 }
 
-/// The log densities at the draws.
+/// Adds the log densities at the draws.
 fn encode_densities(
     file: &mut NcFileBuilder,
     table: &DrawsTable,
@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
         ])
     }
 
-    /// A variable with the given leading dimensions and separate dimensions for `shape`.
+    /// Adds a variable with the given leading dimensions and separate dimensions for `shape`.
     fn add<T: NcWriteType>(
         &mut self,
         name: &str,
@@ -223,7 +223,7 @@ impl<'a> Group<'a> {
         self.file.write_variable(variable, values)
     }
 
-    /// A data variable; the slots of a tuple become variables `name:1`, `name:2`, ….
+    /// Adds a data variable; the slots of a tuple become variables `name:1`, `name:2`, ….
     fn add_value(&mut self, name: &str, value: &Value) -> NcResult<()> {
         match value.elements() {
             Elements::Tuple(slots) => slots

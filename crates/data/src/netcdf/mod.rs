@@ -119,7 +119,7 @@ pub fn write_draws_netcdf(
 /// Fails, because this build does not include NetCDF.
 ///
 /// # Errors
-/// Always.
+/// Always fails.
 #[cfg(not(feature = "netcdf"))]
 pub fn write_draws_netcdf(
     path: &Path,

@@ -68,7 +68,7 @@ impl Rows {
     /// [`open`](Self::open) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// The errors of [`open`](Self::open), and a file beyond the limit.
+    /// Fails as [`open`](Self::open) does, and for a file beyond the limit.
     pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
@@ -229,7 +229,7 @@ impl Rows {
     /// Rejects results of a file that was changed in the meantime.
     ///
     /// # Errors
-    /// The file was changed.
+    /// Fails if the file was changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.storage.check_unchanged()
     }

@@ -35,7 +35,7 @@ pub trait Number: Copy + Display + PartialOrd {
     /// Writes its bytes in little-endian order.
     ///
     /// # Errors
-    /// The writer fails.
+    /// Fails if the writer fails.
     fn write(self, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -106,7 +106,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// for NaN.
     ///
     /// # Errors
-    /// The writer fails.
+    /// Fails if the writer fails.
     ///
     /// # Panics
     /// Panics if the numbers do not fill whole rows.

@@ -140,8 +140,9 @@ impl Graph {
         Some(self.neg(rise))
     }
 
-    /// The logarithm of parts that include constants with zeros, part by part. The slope at a zero is infinite, and
-    /// zero times infinity is NaN, while a constant has no slope.
+    /// Takes the logarithm of a concatenation part by part if some parts are constants that contain zeros. The
+    /// derivative of the logarithm at zero is infinite, and multiplying it by a derivative of zero gives NaN. The
+    /// logarithm of a constant part has no derivative, so it avoids this.
     fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
         let is_zero = |graph: &Self, part: NodeId| {
             (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))

@@ -76,8 +76,9 @@ pub(crate) struct Bytecode {
     code: Vec<Instruction>,
     constants: Vec<f64>,
     registers: usize,
-    /// Elements of each input and output.
+    /// Number of elements of each input.
     inputs: Vec<usize>,
+    /// Number of elements of each output.
     outputs: Vec<usize>,
     simd: Simd,
 }

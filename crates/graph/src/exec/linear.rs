@@ -128,7 +128,7 @@ impl Planner<'_> {
         (terms.len() > 1 || whole).then_some((Predictor { terms, added: one }, absorbed))
     }
 
-    /// Sums of one value by at least two columns, and products with matrices.
+    /// Finds sums of one value by at least two columns, and products with matrices.
     fn find_sums(
         &self,
         draft: &KernelDraft,

@@ -90,7 +90,7 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     }
 }
 
-/// Sums of `C` columns times `x`, for `W` vectors of lanes from `lane` on.
+/// Computes sums of `C` columns times `x`, for `W` vectors of lanes from `lane` on.
 ///
 /// # Safety
 /// There are `C` columns, and rows and lanes are within them and within `x`.
@@ -127,7 +127,7 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     }
 }
 
-/// All rows of linear predictors, for `W` vectors of lanes from `lane` on.
+/// Computes all rows of linear predictors, for `W` vectors of lanes from `lane` on.
 ///
 /// # Safety
 /// Rows and lanes are within the operands and the destination.
@@ -151,7 +151,7 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     }
 }
 
-/// Sums of all columns, for `W` vectors of lanes from `lane` on. The number of columns at a time keeps sums in
+/// Computes sums of all columns, for `W` vectors of lanes from `lane` on. The number of columns at a time keeps sums in
 /// registers, and avoids a single column at the end, which would wait for every addition.
 ///
 /// # Safety

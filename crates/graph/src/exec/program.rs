@@ -475,7 +475,8 @@ impl Runner<'_> {
         }
     }
 
-    /// A dense step on copies of its operands, because the evaluation may abandon it: `rows` rows from `dst` on.
+    /// Executes a dense step on copies of its operands, because the evaluation may abandon it: `rows` rows from `dst`
+    /// on.
     unsafe fn dense_apart(
         &self,
         kernel: DenseKernel,

@@ -372,7 +372,7 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
     }
 }
 
-/// All rows for `W` vectors of lanes.
+/// Computes all rows for `W` vectors of lanes.
 ///
 /// # Safety
 /// `a` and the inverse logits, if they are stored, have these rows; `out.lane` begins `W` vectors of their lanes and of
@@ -397,7 +397,7 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
     unsafe { add(out.sums[0], out.lane, sum) };
 }
 
-/// The rows of `runs`, which count from `first` on, for `W` vectors of lanes.
+/// Computes the rows of `runs`, which count from `first` on, for `W` vectors of lanes.
 ///
 /// # Safety
 /// As for [`plain_rows`].
@@ -433,7 +433,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// All rows, with those of each weight multiplied into its product, for `W` vectors of lanes.
+/// Computes all rows, with those of each weight multiplied into its product, for `W` vectors of lanes.
 ///
 /// # Safety
 /// As for [`plain_rows`]; there are products for all weights, and numbers of weights for all rows.
@@ -475,7 +475,7 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// The rows from `from` on, `W` vectors of lanes from `out.lane` on.
+/// Computes the rows from `from` on, `W` vectors of lanes from `out.lane` on.
 ///
 /// # Safety
 /// As for [`plain_rows`] and [`rows_of_classes`].

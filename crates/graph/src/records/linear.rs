@@ -373,7 +373,7 @@ fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     }
 }
 
-/// The backward pass, for the first `width` rows.
+/// Makes the backward pass, for the first `width` rows.
 fn collect(x: &[f64], width: usize, out: &mut LanesMut<'_>) {
     let (rows, lanes) = (out.rows(), out.lanes());
     let total = rows / width * lanes;

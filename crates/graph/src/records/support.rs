@@ -95,7 +95,8 @@ impl Support {
         support
     }
 
-    /// Replaces `coordinates` by those of a batch. `false` if there are too many.
+    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false`, without changing `coordinates`,
+    /// if there are too many for this to help.
     pub(crate) fn of_batch(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         if !self.few {
             return false;

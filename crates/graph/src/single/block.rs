@@ -166,7 +166,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One instruction over `n` consecutive elements, including lanes.
+    /// Executes one instruction over `n` consecutive elements, including lanes.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {
@@ -224,7 +224,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One instruction over elements `start .. start + n` of one lane.
+    /// Executes one instruction over elements `start .. start + n` of one lane.
     #[inline]
     unsafe fn row(&self, instruction: &Instruction, lane: usize, start: usize, n: usize) {
         // SAFETY: the plan's offsets are inside the memory that the program sized, and `first + n` is at most the

@@ -83,7 +83,7 @@ struct Task {
 }
 
 impl Task {
-    /// The product of any two matrices.
+    /// Computes the product of any two matrices.
     unsafe fn general(&self) {
         // SAFETY: the extents and strides are those of the task's matrices, and the destination overlaps neither
         // factor.

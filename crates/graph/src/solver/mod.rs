@@ -376,7 +376,8 @@ pub(crate) fn forward<E: Engine>(
     }
 }
 
-/// The products of `weights`, `results` rows for each copy, with derivatives by the first copy of the arguments.
+/// Computes the products of `weights`, `results` rows for each copy, with derivatives by the first copy of the
+/// arguments.
 pub(crate) fn backward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,

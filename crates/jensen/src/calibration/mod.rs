@@ -40,9 +40,9 @@ pub const FEWEST: usize = 20;
 /// A program that generates parameters and data as its generated quantities.
 #[derive(Clone, Debug)]
 pub struct Simulator {
-    /// Its name in messages.
+    /// The simulator's name in messages.
     pub name: String,
-    /// Its text.
+    /// The text of the simulator.
     pub text: String,
     /// The folders of included files.
     pub folders: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Simulator {
 /// name of a data variable are data, and all others are compared with the program's variables.
 ///
 /// # Errors
-/// The simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
+/// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
 pub fn simulate(
     fits: &Fits,
     simulator: &Simulator,
@@ -181,7 +181,7 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
 /// The tests of the ranks of one scalar.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// Its name.
+    /// The name of the scalar.
     pub name: String,
     /// Tests of its ranks.
     #[serde(flatten)]
@@ -217,7 +217,7 @@ impl Calibrated {
     /// The verdict on fits of simulated data, one row per fit.
     ///
     /// # Errors
-    /// Fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
+    /// Fails if fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
     pub fn of(rows: &[&FitRow], seed: u64) -> Result<Self, Error> {
         let ranked: Vec<&&FitRow> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
         if ranked.len() < FEWEST {

@@ -25,9 +25,9 @@ const NUMBERS: usize = 40_000_000;
 pub struct Uniformity {
     /// χ² statistic of the rank counts in bins of equal width.
     pub chi_square: f64,
-    /// Its degrees of freedom.
+    /// The degrees of freedom of the χ² test.
     pub degrees: usize,
-    /// Its p-value.
+    /// The p-value of the χ² test.
     pub chi_square_p: f64,
     /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks,
     /// scaled at each position by its probability. This test decides.

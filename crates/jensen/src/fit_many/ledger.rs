@@ -31,7 +31,7 @@ impl Ledger {
     /// Opens the folder, and creates it if necessary. Keeps the rows of earlier runs.
     ///
     /// # Errors
-    /// The folder has other files or rows of other fits, or cannot be written.
+    /// Fails if the folder has other files or rows of other fits, or cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
@@ -88,7 +88,7 @@ impl Ledger {
     /// Stores a row. The row is on disk when this returns.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub fn record(&mut self, row: FitRow) -> Result<(), Error> {
         self.writer.append(&row).map_err(Error::output)?;
         self.writer.flush().map_err(Error::output)?;
@@ -99,7 +99,7 @@ impl Ledger {
     /// Writes the table of the finished tasks, and returns their rows.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write_table(&self, tasks: &[Task]) -> Result<Vec<&FitRow>, Error> {
         let rows: Vec<&FitRow> = tasks.iter().filter_map(|task| self.row(task)).collect();
         let path = self.folder.join(TABLE);

@@ -38,7 +38,7 @@ use crate::{Error, Fitted};
 pub struct Fits {
     /// The program's name in messages.
     pub model: String,
-    /// Its text.
+    /// The text of the program.
     pub text: String,
     /// Included files by their names in the program. A worker therefore needs no folder.
     pub includes: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub struct Fits {
 /// A data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Given {
-    /// Its name in the table.
+    /// The name of the data set in the table.
     pub name: String,
     /// The text of the data as Stan JSON, unless the task names a file.
     pub text: Option<String>,
@@ -58,11 +58,11 @@ pub struct Given {
 /// One fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its data.
+    /// The data of the fit.
     pub data: Given,
     /// SHA-256 of the data.
     pub digest: String,
-    /// Its seed.
+    /// The seed of the fit.
     pub seed: u64,
     /// The simulated parameters: scalars by name. The row then has their ranks among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +85,7 @@ impl Given {
     /// Reads the data.
     ///
     /// # Errors
-    /// The file does not exist.
+    /// Fails if the file does not exist.
     fn read(&self) -> Result<DataFile, Error> {
         match &self.text {
             None => Ok(DataFile::read(self.name.as_ref())?),
@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
-/// There are no tasks, or two tasks are equal.
+/// Fails if there are no tasks, or two tasks are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -167,7 +167,7 @@ impl Fits {
     /// The fits that a request describes. `folders` are searched for included files.
     ///
     /// # Errors
-    /// An invalid setting, or a program that no data can make valid.
+    /// Fails for an invalid setting, or a program that no data can make valid.
     pub fn new(
         model: &str,
         text: &str,

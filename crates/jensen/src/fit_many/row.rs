@@ -22,7 +22,7 @@ pub struct FitRow {
     pub verdict: String,
     /// Evidence lower bound in nats.
     pub elbo: Option<f64>,
-    /// Its standard error.
+    /// Standard error of `elbo`.
     pub elbo_se: Option<f64>,
     /// Pareto k̂.
     pub khat: Option<f64>,

@@ -37,7 +37,7 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
 /// run, including its `own` files.
 ///
 /// # Errors
-/// The folder is not empty and belongs to no run of this command, or it cannot be written.
+/// Fails if the folder is not empty and belongs to no run of this command, or it cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
     folder.make_room().map_err(Error::output)?;
@@ -55,7 +55,7 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
 /// Opens the folder of an earlier run of `command` after checking the digests of its files.
 ///
 /// # Errors
-/// The folder does not belong to that command, or one of its files has changed.
+/// Fails if the folder does not belong to that command, or one of its files has changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
@@ -88,7 +88,7 @@ pub fn has_request(folder: &RunDir) -> bool {
 /// Reads the request. Unknown names are errors if the type denies unknown fields, as the requests of this crate do.
 ///
 /// # Errors
-/// The file is missing, damaged or has another layout.
+/// Fails if the file is missing, damaged or has another layout.
 pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     let path = folder.path().join(REQUEST);
     let damaged = |error| Error::Input(format!("`{}` is damaged: {error}", path.display()));
@@ -111,7 +111,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
 /// The bytes of the approximation of a finished run. `again` is the command that finishes a run.
 ///
 /// # Errors
-/// The run has not finished, or the file cannot be read.
+/// Fails if the run has not finished, or the file cannot be read.
 pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
     Digests::archive(folder, Artefact::Approximation)?.ok_or_else(|| {
         Error::Input(format!(
@@ -210,7 +210,7 @@ fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     changes
 }
 
-/// The innermost values in which two settings differ.
+/// Collects the innermost values in which two settings differ.
 fn leaves(name: &str, stored: &Value, now: &Value, changes: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {

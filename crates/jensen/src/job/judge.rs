@@ -32,7 +32,7 @@ pub enum Work {
 pub struct Baseline {
     /// The plain model, such as `one component`.
     pub model: String,
-    /// Its score, in `unit`.
+    /// The score of the baseline, in `unit`.
     pub score: f64,
     /// The score of the fit.
     pub fit: f64,
@@ -46,7 +46,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Its line of the output.
+    /// The line of the output that describes the baseline.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -69,7 +69,7 @@ impl Baseline {
 /// The evidence from a run on which its verdict rests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// Its status at the end.
+    /// The status of the run at the end.
     pub status: Status,
     /// The task.
     pub work: Work,

@@ -9,7 +9,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`Job`], [`carry_out`]: the order of things |
-//! | [`folder`] | taking and opening folders, `run.json`, where a stored run goes on |
+//! | [`folder`] | taking and opening folders, `run.json`, the state from which a stored run continues |
 //! | `session` | trace and checkpoints around one run |
 //! | `judge` | [`Evidence`] → [`Judgement`]: the only module where `trusted` is decided |
 //! | [`request`] | given settings over stored ones, settings as a list |
@@ -77,7 +77,7 @@ pub trait Job {
         &[]
     }
 
-    /// Its memory.
+    /// The memory that the fit job needs.
     fn need(&self) -> Need;
 
     /// The budget of a run.
@@ -86,7 +86,7 @@ pub trait Job {
     /// Refuses to resume a stored run whose difference `force` cannot override.
     ///
     /// # Errors
-    /// The stored state does not fit this run.
+    /// Fails if the stored state does not fit this run.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let _ = stored;
         Ok(())
@@ -98,13 +98,13 @@ pub trait Job {
     /// Runs, and evaluates the result.
     ///
     /// # Errors
-    /// There is no result. An untrusted result is not an error.
+    /// Fails if there is no result. An untrusted result is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
     /// Rejects the result if another process changed the input files during the run.
     ///
     /// # Errors
-    /// A file has changed.
+    /// Fails if a file has changed.
     fn check_sources(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -142,7 +142,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub output: S::Output,
     /// The collected records.
     pub course: S::Course,
-    /// Its status at the end.
+    /// The status of the run at the end.
     pub status: Status,
     /// Iterations, including the iterations before a resume.
     pub iterations: u64,
@@ -287,7 +287,7 @@ impl<'a> File<'a> {
 /// A summary in the format of `fit.json`: indented JSON with a final newline. Numbers that are not finite are `null`.
 ///
 /// # Errors
-/// The summary contains a map whose keys are not strings.
+/// Fails if the summary contains a map whose keys are not strings.
 pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(summary);
     text.map(|text| text + "\n").map_err(Error::output)

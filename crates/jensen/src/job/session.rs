@@ -13,7 +13,7 @@ use crate::Error;
 
 /// One run, about to start.
 pub struct Session<'a> {
-    /// The destination of its trace and checkpoints.
+    /// The folder that receives the trace and the checkpoints.
     pub folder: Option<&'a RunDir>,
     /// The state from which the run continues.
     pub position: Option<Position>,
@@ -35,7 +35,7 @@ impl Session<'_> {
     /// Executes the run. `course` receives every record, including the records before a resume.
     ///
     /// # Errors
-    /// The errors of `run`, and a trace that cannot be written.
+    /// Fails as `run` does, and for a trace that cannot be written.
     pub fn carry_out<T>(
         self,
         course: &mut dyn Course,

@@ -9,7 +9,7 @@ use crate::Error;
 /// The instruction set of this name, or the machine's best.
 ///
 /// # Errors
-/// The instruction set does not exist, or the machine lacks it.
+/// Fails if the instruction set does not exist, or the machine lacks it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
@@ -18,7 +18,7 @@ pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
 /// Checks the name of an instruction set.
 ///
 /// # Errors
-/// A message for the user.
+/// Returns a message for the user.
 pub fn simd_name(text: &str) -> Result<String, String> {
     let parsed = text.parse::<Simd>();
     parsed

@@ -88,7 +88,7 @@ impl AnalysisData {
     /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
-    /// The table cannot be read or is empty, or a column has words.
+    /// Fails if the table cannot be read or is empty, or a column has words.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
@@ -96,7 +96,7 @@ impl AnalysisData {
     /// A table of numbers with missing cells.
     ///
     /// # Errors
-    /// The table is empty, or a column has words.
+    /// Fails if the table is empty, or a column has words.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -133,7 +133,7 @@ pub struct AnalysisSummary {
     pub expectation: String,
     /// The likelihood.
     pub likelihood: String,
-    /// Its parameters.
+    /// The parameters of the likelihood.
     pub hyperparameters: Vec<Hyperparameter>,
     /// Number of factors.
     pub factors: usize,
@@ -174,7 +174,7 @@ pub struct AnalysisJob<'a> {
 /// Fits factors to a table.
 ///
 /// # Errors
-/// An unknown likelihood or bound, cells outside the likelihood's domain, and the errors of [`carry_out`].
+/// Fails for an unknown likelihood or bound, cells outside the likelihood's domain, and as [`carry_out`] does.
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -517,7 +517,7 @@ impl Job for AnalysisJob<'_> {
     }
 }
 
-/// A line of a CSV file.
+/// Appends a line of a CSV file.
 fn line(text: &mut String, first: &str, rest: impl IntoIterator<Item = f64>) {
     *text += first;
     for x in rest {

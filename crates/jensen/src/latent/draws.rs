@@ -34,7 +34,7 @@ pub struct Drawn {
 /// its number.
 ///
 /// # Errors
-/// The errors of [`draw`], and draws that would need more memory than 8 GiB.
+/// Fails as [`draw`] does, and for draws that would need more memory than 8 GiB.
 pub fn draws_at(
     model: &TableModel,
     stored: &Stored,

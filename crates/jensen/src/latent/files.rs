@@ -31,9 +31,9 @@ pub struct LatentRun {
 
 /// A table as read.
 pub struct LatentData {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Its bytes, decompressed.
+    /// The bytes of the table, decompressed.
     pub bytes: Bytes,
 }
 
@@ -41,7 +41,7 @@ impl LatentData {
     /// Reads the file of a table. `most` limits the decompressed bytes.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the file cannot be read.
     pub fn read(path: &Path, most: u64) -> Result<Self, Error> {
         let bytes = Bytes::read_within(path, most)?;
         Ok(Self {
@@ -53,7 +53,7 @@ impl LatentData {
     /// The table.
     ///
     /// # Errors
-    /// The bytes are not a table.
+    /// Fails if the bytes are not a table.
     pub fn table(&self) -> Result<Table, Error> {
         Ok(Table::parse(&self.bytes, &self.name)?)
     }
@@ -61,7 +61,7 @@ impl LatentData {
     /// The table and the digest of its bytes, computed in parallel.
     ///
     /// # Errors
-    /// The bytes are not a table.
+    /// Fails if the bytes are not a table.
     pub fn table_and_digest(&self) -> Result<(Table, String), Error> {
         let (table, digest) = rayon::join(|| self.table(), || super::digest(&self.bytes));
         Ok((table?, digest))
@@ -131,7 +131,7 @@ pub struct LatentFolder {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// The folder does not belong to such a fit, or one of its files is missing or damaged.
+/// Fails if the folder does not belong to such a fit, or one of its files is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;
@@ -156,7 +156,7 @@ pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
 /// The posterior of a finished fit.
 ///
 /// # Errors
-/// The fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or the file is damaged.
 pub fn stored_posterior(run: &RunDir) -> Result<Stored, Error> {
     let encoded = folder::approximation(run, "jensen latent fit")?;
     Stored::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))

@@ -36,7 +36,7 @@ pub struct LatentJob<'a> {
 /// Fits a latent Gaussian model to a table and passes the result to `then`.
 ///
 /// # Errors
-/// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
+/// Fails for a request that is invalid or does not fit the table, and as [`carry_out`] does.
 pub fn fit_latent<T>(
     mut run: LatentRun,
     data: &LatentData,
@@ -66,7 +66,7 @@ pub fn fit_latent<T>(
 /// whatever `around` requests, and only passes the results to `then`.
 ///
 /// # Errors
-/// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
+/// Fails for a request that is invalid or does not fit the table, and as [`carry_out`] does.
 pub fn fit_latent_in_memory<T>(
     flags: LatentRequest,
     table: &Table,

@@ -71,7 +71,7 @@ pub struct Learnt {
 /// Fits a model of a table and learns or fixes its free hyperparameters.
 ///
 /// # Errors
-/// The errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
+/// Returns the errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
 pub fn fit_table(
     model: &TableModel,
     learning: &Learning,

@@ -80,7 +80,7 @@ impl Prior for Given {
 /// observations are categories, or no plain model can be fitted.
 ///
 /// # Errors
-/// A column cannot be read.
+/// Fails if a column cannot be read.
 pub(super) fn compare(
     model: &TableModel,
     at: &LatentModel,

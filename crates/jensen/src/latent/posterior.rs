@@ -9,7 +9,7 @@ use crate::Error;
 /// A fit at one point of the hyperparameters, with its share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its share. The shares sum to 1.
+    /// The weight of the point in the mixture. The weights sum to 1.
     pub weight: f64,
     /// The likelihood with its parameters there.
     pub likelihood: Likelihood,
@@ -50,7 +50,7 @@ impl Known {
     /// The selection of a fit.
     ///
     /// # Errors
-    /// Errors of [`jensen_latent::read`].
+    /// Returns errors of [`jensen_latent::read`].
     pub fn of(model: &TableModel, learnt: &Learnt) -> Result<Self, Error> {
         let readout = model.readout();
         let (mut latents, mut predictors) = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ impl Known {
 /// fit, and the observations of the rows.
 ///
 /// # Errors
-/// The errors of [`jensen_latent::predict`], and a row outside the domain of the prior.
+/// Fails as [`jensen_latent::predict`] does, and for a row outside the domain of the prior.
 pub fn posterior_at(
     model: &TableModel,
     stored: &Stored,

@@ -169,7 +169,7 @@ pub struct Page<'a> {
     pub curve: &'a Curve,
     /// The fitted observations.
     pub outcome: &'a PredictedRows,
-    /// Graphs of the parts that have one, by the part's name.
+    /// Graphs of parts, by the name of the part.
     pub graphs: &'a [(String, Graph)],
     /// The name of the data.
     pub data: &'a str,

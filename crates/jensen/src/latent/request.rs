@@ -33,7 +33,7 @@ impl LatentSpec {
     /// The bound, or the likelihood's default.
     ///
     /// # Errors
-    /// The bound does not exist, or it is not available for the likelihood.
+    /// Fails if the bound does not exist, or it is not available for the likelihood.
     pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
@@ -55,7 +55,7 @@ impl LatentSpec {
     /// Rejects columns that the likelihood cannot use.
     ///
     /// # Errors
-    /// There is one.
+    /// Fails if there is such a column.
     pub(super) fn check_columns(&self, likelihood: Likelihood) -> Result<(), Error> {
         let sized = likelihood.sized_by();
         for (flag, what, given, own) in [
@@ -126,7 +126,7 @@ impl Parsed {
 /// data.
 ///
 /// # Errors
-/// The likelihood or a parameter does not exist, or a value is not positive.
+/// Fails if the likelihood or a parameter does not exist, or a value is not positive.
 pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
     let parsed = read_likelihood(text)?;
     Ok((parsed.likelihood, parsed.free))

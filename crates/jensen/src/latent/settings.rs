@@ -168,10 +168,10 @@ impl LatentRequest {
         }
     }
 
-    /// A setting without an effect is an error.
+    /// Rejects settings without an effect.
     ///
     /// # Errors
-    /// There is one.
+    /// Fails if a setting has no effect.
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(

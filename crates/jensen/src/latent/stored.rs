@@ -17,10 +17,10 @@ pub struct Stored {
     pub points: Vec<StoredPoint>,
 }
 
-/// One of them.
+/// A point of the hyperparameters' posterior, with its dual solution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPoint {
-    /// Its share.
+    /// The weight of the point in the mixture.
     pub weight: f64,
     /// The prior's free hyperparameters.
     pub theta: Vec<f64>,
@@ -44,7 +44,7 @@ impl Stored {
         }
     }
 
-    /// As safetensors bytes.
+    /// Encodes the fit as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         Checkpoint::of_result(Identity::of_result(ALGORITHM), self.save()).encode()
     }
@@ -52,7 +52,7 @@ impl Stored {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged, have another format version or are not such a fit.
+    /// Fails if the bytes are damaged, have another format version or are not such a fit.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));

@@ -19,7 +19,7 @@ const LISTED: usize = 1000;
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,
-    /// Its value, or the median if it was integrated over.
+    /// The value of the hyperparameter, or the median if it was integrated over.
     pub value: f64,
     /// Whether it was learnt. Otherwise it is fixed or at its starting value.
     pub learnt: bool,
@@ -97,7 +97,7 @@ pub struct LatentSummary {
     /// expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
-    /// Quadrature error of that expectation, in nats per observation.
+    /// Quadrature error of the exact expectation, in nats per observation.
     #[serde(default)]
     pub slack_error: Option<f64>,
     /// Median ratio of the standard deviations of the linear predictors to those under the exact expectation.
@@ -230,7 +230,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     if tightness.is_loose() {
         reasons.push(Reason::new(
             format!(
-                "the bound `{}` is loose: standard deviations are too small, by a factor of about {:.2}",
+                "the bound `{}` is loose: standard deviations are about {:.2} times their exact values",
                 made.model.bound().name(),
                 tightness.sd_ratio
             ),

@@ -65,8 +65,8 @@ impl TableModel {
     /// Reads the request and binds it to a table.
     ///
     /// # Errors
-    /// The prior or the likelihood cannot be read, columns or files are missing, values are missing or outside the likelihood's
-    /// domain. Rows without a response are omitted of the fit.
+    /// Fails if the prior or the likelihood cannot be read, columns or files are missing, values are missing or outside
+    /// the likelihood's domain. Rows without a response are omitted of the fit.
     pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
         let parsed = read_likelihood(&request.likelihood)?;
@@ -258,7 +258,7 @@ impl TableModel {
     /// the results.
     ///
     /// # Errors
-    /// The prior has no structure at its starting values.
+    /// Fails if the prior has no structure at its starting values.
     pub fn bytes(&self, learning: &Learning) -> Result<u64, Error> {
         let free = self.start().len() + self.free_likelihood().len();
         let learnt = learning.learn && free > 0;
@@ -341,7 +341,7 @@ impl TableModel {
     /// The model at hyperparameters θ of the prior and a likelihood.
     ///
     /// # Errors
-    /// θ is outside its range.
+    /// Fails if θ is outside its range.
     pub fn model(&self, theta: &[f64], likelihood: Likelihood) -> Result<LatentModel, Error> {
         Ok(LatentModel {
             prior: self.structure(theta)?,
@@ -356,7 +356,7 @@ impl TableModel {
     /// fit.
     ///
     /// # Errors
-    /// A column of the prior is missing, or a row is outside the domain of the prior.
+    /// Fails if a column of the prior is missing, or a row is outside the domain of the prior.
     pub fn at(
         &self,
         theta: &[f64],
@@ -376,7 +376,7 @@ impl TableModel {
     /// The observations of some rows of a table. Missing exposures and trials are 1.
     ///
     /// # Errors
-    /// A column lacks a number in one of these rows.
+    /// Fails if a column lacks a number in one of these rows.
     pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<Rows, Error> {
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {

@@ -177,7 +177,7 @@ impl Sequences {
     /// rows.
     ///
     /// # Errors
-    /// The column does not exist, or one of its values is missing; and the errors of [`Points::of_table`].
+    /// Fails if the column does not exist, or one of its values is missing, and as [`Points::of_table`] does.
     pub fn of_table(
         table: &Table,
         column: Option<&str>,
@@ -229,7 +229,7 @@ impl Sequences {
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         if columns.is_empty() {
             return Err(Error::Input(format!(
-                "`{}` has only the column `{name}`",
+                "`{}` has no data column besides `{name}`, which identifies the sequences",
                 table.source()
             )));
         }
@@ -289,8 +289,8 @@ fn model<C: Components>(
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// An invalid setting, lengths that do not sum to the number of rows, rows that the states cannot emit, and the errors
-/// of [`carry_out`].
+/// Fails for an invalid setting, lengths that do not sum to the number of rows, rows that the states cannot emit, and
+/// as [`carry_out`] does.
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -446,8 +446,8 @@ impl Data<'_> {
 /// The posterior of the states of sequences given the global parameters: marginals, step by step.
 ///
 /// # Errors
-/// Lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of another
-/// model.
+/// Fails for lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of
+/// another model.
 pub fn explain_chains(
     request: &ChainsRequest,
     globals: &Globals,
@@ -461,7 +461,7 @@ pub fn explain_chains(
 /// sequence after the other.
 ///
 /// # Errors
-/// The errors of that function.
+/// Returns the errors of that function.
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

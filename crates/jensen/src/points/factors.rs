@@ -111,7 +111,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
 /// The probabilities that factors are on, for points without held-out entries.
 ///
 /// # Errors
-/// An invalid setting, and global parameters of another model.
+/// Fails for an invalid setting, and global parameters of another model.
 pub fn explain_factors(
     request: &FactorsRequest,
     globals: &Globals,
@@ -127,7 +127,7 @@ pub fn explain_factors(
 /// Fits binary factors.
 ///
 /// # Errors
-/// An invalid setting, and the errors of [`carry_out`].
+/// Fails for an invalid setting, and as [`carry_out`] does.
 pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,

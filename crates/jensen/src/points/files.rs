@@ -289,8 +289,8 @@ fn listed(names: &[String]) -> String {
 /// draws its held-out rows separately.
 ///
 /// # Errors
-/// The errors of [`fit_mixture`](super::fit_mixture), files with different columns, and a shard that does not answer.
-/// The run can then resume from its last checkpoint.
+/// Fails as [`fit_mixture`](super::fit_mixture) does, and for files with different columns, and a shard that does not
+/// answer. The run can then resume from its last checkpoint.
 pub fn fit_mixture_files(
     request: &MixtureRequest,
     files: &[PathBuf],

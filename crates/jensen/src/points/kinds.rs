@@ -18,7 +18,7 @@ use crate::units::{Standardise, Units};
 pub struct ColumnKind {
     /// The column.
     pub column: String,
-    /// Its contents.
+    /// The contents of the column.
     pub kind: Kind,
 }
 
@@ -84,7 +84,7 @@ impl TryFrom<String> for ColumnKind {
 pub struct ColumnPart {
     /// The column.
     pub column: String,
-    /// Its distribution.
+    /// The distribution of the column.
     #[serde(flatten)]
     pub distribution: ColumnDistribution,
 }
@@ -112,9 +112,9 @@ pub enum ColumnDistribution {
     },
     /// Categories.
     Categorical {
-        /// Their indices in the table.
+        /// The indices of the categories in the table.
         categories: Vec<f64>,
-        /// Their probabilities.
+        /// The probabilities of the categories.
         probabilities: Vec<f64>,
     },
 }
@@ -162,7 +162,7 @@ impl Kinds {
     /// The columns of training rows, of `kind` unless a column states another.
     ///
     /// # Errors
-    /// The column does not exist, or it cannot have its kind.
+    /// Fails if the column does not exist, or it cannot have its kind.
     pub(super) fn of(
         points: &Points,
         kind: Kind,
@@ -198,7 +198,7 @@ impl Kinds {
     /// The columns of a stored fit.
     ///
     /// # Errors
-    /// The column does not exist.
+    /// Fails if the column does not exist.
     pub(super) fn stored(
         names: &[String],
         kind: Kind,
@@ -232,7 +232,7 @@ impl Kinds {
     /// Components over rows of the data.
     ///
     /// # Errors
-    /// A value that its column cannot have.
+    /// Fails for a value that its column cannot have.
     pub(super) fn components(
         &self,
         points: &Points,

@@ -28,7 +28,7 @@ pub type Fitted = (Made, PointsSummary);
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
 /// # Errors
-/// A setting or point that the components do not support, and the errors of [`carry_out`].
+/// Fails for a setting or point that the components do not support, and as [`carry_out`] does.
 pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,

@@ -43,7 +43,7 @@ impl MixtureModel {
     /// The mixture of a finished fit in a folder.
     ///
     /// # Errors
-    /// The folder does not belong to such a fit, the fit has not finished, or the file is damaged.
+    /// Fails if the folder does not belong to such a fit, the fit has not finished, or the file is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {
@@ -99,7 +99,7 @@ impl MixtureModel {
     /// expected binary or multinomial probabilities for other components. Jensen integrates out missing values.
     ///
     /// # Errors
-    /// Points that the components cannot have, and natural parameters of another mixture.
+    /// Fails for points that the components cannot have, and natural parameters of another mixture.
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
         if points.dim() != self.columns.len() {
             return Err(Error::Input(format!(

@@ -103,7 +103,7 @@ impl PointRequest {
     /// The settings of the driver. They exclude the budget, because a resumed run may have a larger one.
     ///
     /// # Errors
-    /// An invalid setting, or one without an effect.
+    /// Fails for an invalid setting, or one without an effect.
     pub fn settings(&self) -> Result<DriverSettings, Error> {
         let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
         let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
@@ -177,7 +177,7 @@ impl PointRequest {
     /// The settings of a start.
     ///
     /// # Errors
-    /// As [`settings`](Self::settings).
+    /// Fails as [`settings`](Self::settings) does.
     pub(super) fn settings_of(&self, start: u64) -> Result<DriverSettings, Error> {
         let settings = self.settings()?;
         let temper = match start < self.tempered() {
@@ -331,7 +331,7 @@ impl MixtureRequest {
     /// Rejects settings that belong to components of another kind.
     ///
     /// # Errors
-    /// One is given.
+    /// Fails if such a setting is given.
     pub(super) fn check(&self) -> Result<(), Error> {
         let some = |kinds: &[Kind]| {
             kinds.contains(&self.kind()) || self.columns.iter().any(|c| kinds.contains(&c.kind))

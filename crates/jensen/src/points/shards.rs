@@ -113,7 +113,7 @@ pub struct PointShard {
 /// bits anywhere.
 ///
 /// # Errors
-/// The file cannot be read, differs from the driver's file, or has values that the components do not support.
+/// Fails if the file cannot be read, differs from the driver's file, or has values that the components do not support.
 pub fn point_step(
     plan: &str,
     path: &Path,

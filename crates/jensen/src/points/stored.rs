@@ -48,7 +48,7 @@ impl Globals {
 /// The global parameters in the folder of a finished fit of `command`.
 ///
 /// # Errors
-/// The fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or the file is damaged.
 pub fn stored_globals(run: &RunDir, command: &str) -> Result<Globals, Error> {
     let encoded = folder::approximation(run, command)?;
     Globals::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))

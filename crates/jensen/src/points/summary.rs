@@ -31,7 +31,7 @@ pub struct PointsSummary {
     pub temperature: Option<f64>,
     /// Mean log predictive density of a held-out point, in nats.
     pub heldout_log_predictive: Option<f64>,
-    /// Its standard error.
+    /// Standard error of `heldout_log_predictive`.
     pub heldout_standard_error: Option<f64>,
     /// Iterations taken.
     pub iterations: u64,
@@ -65,9 +65,9 @@ pub struct PointsSummary {
 pub struct CandidateRow {
     /// Number of components, factors or states.
     pub parts: u64,
-    /// Its seed.
+    /// The seed of the start.
     pub seed: u64,
-    /// Its bound in nats.
+    /// The bound of the start in nats.
     pub elbo: Option<f64>,
     /// The score that compares models: the bound, plus log K! for the equivalent modes of a mixture of K components.
     pub evidence: Option<f64>,

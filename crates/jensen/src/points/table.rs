@@ -48,7 +48,7 @@ impl Points {
     /// Rejects pictures whose number of pixels differs from the number of columns.
     ///
     /// # Errors
-    /// The numbers differ.
+    /// Fails if the numbers differ.
     pub fn check_size(&self, size: Option<(usize, usize)>) -> Result<(), Error> {
         match size {
             Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
@@ -65,7 +65,7 @@ impl Points {
     /// Rejects missing values, with the given reason.
     ///
     /// # Errors
-    /// A value is missing.
+    /// Fails if a value is missing.
     pub(super) fn check_complete(&self, why: &str) -> Result<(), Error> {
         match &self.missing {
             None => Ok(()),
@@ -79,7 +79,7 @@ impl Points {
     /// Refuses missing values with inferred temperatures, because their normalisers need complete rows.
     ///
     /// # Errors
-    /// A value is missing, and the policy infers.
+    /// Fails if a value is missing, and the policy infers.
     pub(super) fn check_heat(&self, request: &PointRequest) -> Result<(), Error> {
         match request.temper()?.name() {
             "global" | "local" => self.check_complete(
@@ -92,7 +92,7 @@ impl Points {
     /// Refuses a column without any value.
     ///
     /// # Errors
-    /// There is one.
+    /// Fails if there is such a column.
     pub(super) fn check_columns(&self) -> Result<(), Error> {
         let known = |d: usize| {
             let mut column = self.train.iter().skip(d).step_by(self.dim());
@@ -110,7 +110,7 @@ impl Points {
     /// The units of the columns, of the rows to learn from.
     ///
     /// # Errors
-    /// All columns are constant.
+    /// Fails if all columns are constant.
     pub(super) fn units(&self, asked: Standardise) -> Result<Units, Error> {
         let units = Units::of_rows(self.dim(), &self.train, asked);
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
@@ -123,8 +123,8 @@ impl Points {
             .with_log_scales(units.log_scales())
     }
 
-    /// The same before a fit of `parts` components from this seed: with prior correlations estimated from the rows that the
-    /// start uses.
+    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components from this seed. Prior
+    /// correlations are estimated from the rows that the start uses.
     ///
     /// # Errors
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
@@ -167,7 +167,7 @@ impl Points {
     /// The columns of these names, with every row as a training row.
     ///
     /// # Errors
-    /// The column does not exist, or it has values other than numbers.
+    /// Fails if the column does not exist, or it has values other than numbers.
     pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = names
             .iter()
@@ -179,7 +179,7 @@ impl Points {
     /// Reads a table of numeric columns; cells may be missing.
     ///
     /// # Errors
-    /// The table cannot be read, is empty, or has a cell that is not a number.
+    /// Fails if the table cannot be read, is empty, or has a cell that is not a number.
     pub fn read(path: &Path, request: &PointRequest) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?, request)
     }
@@ -187,7 +187,7 @@ impl Points {
     /// The rows of a table of numeric columns; cells may be missing.
     ///
     /// # Errors
-    /// The table is empty, or has a cell that is infinite or not a number.
+    /// Fails if the table is empty, or has a cell that is infinite or not a number.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
         Self::of_shard(table, request, 0)
     }
@@ -195,7 +195,7 @@ impl Points {
     /// The rows of a table as the shard of this number, which draws its held-out rows separately.
     ///
     /// # Errors
-    /// As [`of_table`](Self::of_table).
+    /// Fails as [`of_table`](Self::of_table) does.
     pub fn of_shard(table: &Table, request: &PointRequest, shard: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()

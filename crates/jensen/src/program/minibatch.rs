@@ -12,7 +12,7 @@ use crate::exchangeable::{with_at_most, with_usual_estimator};
 /// Default number of records of a batch, or all if there are fewer.
 const BATCH: u64 = 100;
 
-/// The same if records come in many blocks.
+/// Default number of records of a batch if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
 /// Default weight of SMISO's newest step.

@@ -98,7 +98,7 @@ impl Program {
     /// compilation and during draws.
     ///
     /// # Errors
-    /// An invalid setting, found before compilation, or an error in the program or its data.
+    /// Fails for an invalid setting, found before compilation, or an error in the program or its data.
     pub fn compile(
         source: Source,
         request: FitRequest,
@@ -111,7 +111,7 @@ impl Program {
     /// Compiles a program for records in shards. `steps` turns the input of a shard into its evaluator.
     ///
     /// # Errors
-    /// The errors of [`compile`](Self::compile), and missing counted records.
+    /// Fails as [`compile`](Self::compile) does, and for missing counted records.
     pub fn compile_shards(
         source: Source,
         request: FitRequest,
@@ -183,7 +183,7 @@ impl Program {
     /// draw from it.
     ///
     /// # Errors
-    /// The errors of [`compile`](Self::compile), and unreadable stored files.
+    /// Fails as [`compile`](Self::compile) does, and for unreadable stored files.
     pub fn of_stored(
         stored: &Stored,
         source: Source,
@@ -263,7 +263,7 @@ impl Program {
     /// Draws of an approximation of this program's posterior.
     ///
     /// # Errors
-    /// As [`sample`].
+    /// Fails as [`sample`] does.
     pub fn sample(
         &self,
         approximation: &Approximation,
@@ -282,7 +282,7 @@ impl Program {
     /// Draws of a refined fit of this program.
     ///
     /// # Errors
-    /// As [`sample_refined`].
+    /// Fails as [`sample_refined`] does.
     pub fn sample_refined(
         &self,
         refined: &RefinedDraws,
@@ -304,7 +304,7 @@ impl Program {
     /// Digests of program and data, in checkpoints and approximations.
     ///
     /// # Errors
-    /// The stored centring belongs to another program.
+    /// Fails if the stored centring belongs to another program.
     pub fn subject(&self) -> Result<Subject, Error> {
         Ok(match (&self.model, self.recentring()) {
             (Lowered::Whole(model), Some(centring)) => model.centred(centring)?.subject(),
@@ -315,7 +315,7 @@ impl Program {
     /// The start of a fit: `stored` unless the request names a start.
     ///
     /// # Errors
-    /// The file of the start cannot be read or does not fit the model.
+    /// Fails if the file of the start cannot be read or does not fit the model.
     pub fn start(&self, stored: Option<Init>) -> Result<Init, Error> {
         let given = match (self.request.init.as_deref(), stored) {
             (None, Some(stored)) => return Ok(stored),
@@ -341,7 +341,7 @@ impl Program {
     /// The start at these values of parameters; other parameters start at the origin of the unconstrained scale.
     ///
     /// # Errors
-    /// A value belongs to no parameter, has another shape, or violates its constraint.
+    /// Fails if a value belongs to no parameter, has another shape, or violates its constraint.
     pub fn start_at(&self, values: &DataSet) -> Result<Init, Error> {
         with_model!(&self.model, |model| model.unconstrain_some(values)).map(Init::Point)
     }
@@ -349,7 +349,7 @@ impl Program {
     /// Fits, and writes results to the folder that `around` names.
     ///
     /// # Errors
-    /// The errors of [`carry_out`], and [`Error::NoStart`] with the model's reason.
+    /// Fails as [`carry_out`] does, and with [`Error::NoStart`] and the reason of the model.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
@@ -402,7 +402,7 @@ impl Program {
             return Ok((done.made.output, done.summary));
         }
         around.observer.note(
-            "refined draws did not mix with the chosen centring, so Jensen fits the program as written",
+            "under the chosen centring, refined draws did not mix, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
         // The current fit is set aside, and restored if the new one fails.

@@ -267,7 +267,7 @@ impl FitRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// The machine lacks it.
+    /// Fails if the machine lacks it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -317,7 +317,7 @@ impl FitRequest {
     /// The method, family and refinement, starting at `init`.
     ///
     /// # Errors
-    /// An invalid setting, or one without an effect.
+    /// Fails for an invalid setting, or one without an effect.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -388,7 +388,7 @@ impl FitRequest {
     /// The options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
-    /// As [`settings`](Self::settings).
+    /// Fails as [`settings`](Self::settings) does.
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,
@@ -421,7 +421,7 @@ impl FitRequest {
     /// The source of covariances.
     ///
     /// # Errors
-    /// Linear response is requested but has no parameters to correct.
+    /// Fails if linear response is requested but has no parameters to correct.
     pub fn covariance(&self) -> Result<Covariance, Error> {
         if self.covariance != Some(CovarianceName::LinearResponse) {
             return match self.covariance_of {
@@ -478,7 +478,7 @@ impl FitRequest {
         Ok(())
     }
 
-    /// A flag that the method ignores is an error.
+    /// Rejects flags that the method ignores.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(

@@ -28,11 +28,11 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
 pub struct Source {
     /// The program's name in messages.
     pub model: String,
-    /// Its text, in today's syntax if requested.
+    /// The text of the program, in today's syntax if requested.
     pub text: String,
-    /// Its includes.
+    /// The includes of the program.
     pub includes: Includes,
-    /// Its data.
+    /// The data of the program.
     pub data: Option<DataFile>,
     /// Names of dimensions and labels along them, for readers of the draws.
     pub coordinates: Coordinates,
@@ -46,7 +46,7 @@ impl Source {
     /// 2.33 are translated to today's syntax.
     ///
     /// # Errors
-    /// A file cannot be read, or does not have the format of its name.
+    /// Fails if a file cannot be read, or does not have the format of its name.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],
@@ -84,7 +84,7 @@ impl Source {
     /// Adds a file of dimensions and labels.
     ///
     /// # Errors
-    /// The file cannot be read or has another format.
+    /// Fails if the file cannot be read or has another format.
     pub fn with_coordinates(self, file: Option<&Path>) -> Result<Self, Error> {
         let Some(file) = file else { return Ok(self) };
         let coordinates = Coordinates::from_json(&read_bytes(file)?, &file.display().to_string())?;
@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// Included files, from folders or from a stored run. It remembers all requested files.
+/// Included files, from folders or from a stored run. The includes remember all requested files.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
@@ -168,7 +168,7 @@ impl Includes {
         }
     }
 
-    /// These files, by their names in the program.
+    /// Includes with these texts, by their names in the program.
     pub fn of_texts(found: BTreeMap<String, String>) -> Self {
         Self {
             found: Mutex::new(found),

@@ -68,7 +68,7 @@ impl Stored {
     /// Opens the folder of an earlier fit.
     ///
     /// # Errors
-    /// The folder does not belong to such a fit, or is damaged.
+    /// Fails if the folder does not belong to such a fit, or is damaged.
     pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
         let run = folder::open(path, FIT)?;
         let stored = folder::read_request(&run)?;
@@ -78,7 +78,7 @@ impl Stored {
     /// The copies of program and data.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// Fails if a copy cannot be read.
     pub fn source(&self, folder: &RunDir) -> Result<Source, Error> {
         let data = match &self.data {
             Some((name, format)) => Some(DataFile {

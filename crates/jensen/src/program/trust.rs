@@ -73,7 +73,7 @@ impl TrustRequest {
     /// The defaults, overridden by these parameters.
     ///
     /// # Errors
-    /// A parameter outside its range in Table 1. Some ranges depend on other parameters.
+    /// Fails for a parameter outside its range in Table 1. Some ranges depend on other parameters.
     pub fn over(&self, usual: TrustSettings) -> Result<TrustSettings, Error> {
         let settings = TrustSettings {
             eta: self.eta.unwrap_or(usual.eta),

@@ -47,7 +47,7 @@ pub trait RecordSource: Send + Sync {
     /// The values of the first `rows` records of a block, or of all its records.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// Fails if the records cannot be read.
     fn read(
         &self,
         data: &[RecordData],
@@ -64,7 +64,7 @@ pub trait RecordSource: Send + Sync {
     /// The length of the lists of a variable, if it has lists.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// Fails if the records cannot be read.
     fn length(&self, name: &str) -> Result<Option<usize>, Error>;
 
     /// A digest of all data.
@@ -111,7 +111,7 @@ pub struct BlockWorkspace {
 /// records.
 ///
 /// # Errors
-/// The records' data are among the others, or cannot be read.
+/// Fails if the records' data are among the others, or cannot be read.
 pub(crate) fn first_data(
     program: &Program,
     count: &str,
@@ -161,7 +161,7 @@ impl RecordBlocks {
     /// The density of a program that is bound to [`first_data`].
     ///
     /// # Errors
-    /// As [`lower_block`].
+    /// Fails as [`lower_block`] does.
     pub(crate) fn new(
         bound: &BoundModel,
         count: &str,

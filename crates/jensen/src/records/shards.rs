@@ -65,7 +65,7 @@ impl ShardProgram {
     /// The records of a shard, identified by their digest in the driver.
     ///
     /// # Errors
-    /// The file cannot be read or differs from the driver's file.
+    /// Fails if the file cannot be read or differs from the driver's file.
     pub fn open(&self, shard: &Path, digest: &str) -> Result<BlockModel, Error> {
         let includes = Includes::of_texts(self.includes.clone());
         let build = Build {
@@ -99,7 +99,7 @@ pub trait RecordSteps: Send + Sync {
     /// The results of every shard with a share, in order. Each shard evaluates the same function on its share.
     ///
     /// # Errors
-    /// A shard did not answer.
+    /// Fails if a shard did not answer.
     fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
@@ -193,7 +193,7 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// The sums over a batch: `values` (one per lane, or none), then `matrix` (the length of z, or none).
+    /// Computes the sums over a batch: `values` (one per lane, or none), then `matrix` (the length of z, or none).
     fn sums(
         &self,
         what: What,
@@ -285,7 +285,7 @@ impl RecordShards {
 /// The work of a shard on a share of its records. The same arguments give the same bits anywhere.
 ///
 /// # Errors
-/// The bytes are damaged, or the records cannot be read.
+/// Fails if the bytes are damaged, or the records cannot be read.
 pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
     let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
     let mut read = Reader::new(ask);

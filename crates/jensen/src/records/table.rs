@@ -13,7 +13,7 @@ use crate::Error;
 /// Bytes of the numbers of a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The same for a block of a shard. A worker may keep several in memory.
+/// Bytes of the numbers of a block of a shard. A worker may keep several blocks in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
 /// Smallest number of row ranges in a block. A block has rows from several places of the files, so that blocks of
@@ -37,7 +37,7 @@ impl RecordTable {
     /// The named files, including those in named folders.
     ///
     /// # Errors
-    /// There are none.
+    /// Fails if there are no such files.
     pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
@@ -46,7 +46,7 @@ impl RecordTable {
     /// about the given size in bytes.
     ///
     /// # Errors
-    /// The files cannot be read, have different columns, lack a column, or have too many rows.
+    /// Fails if the files cannot be read, have different columns, lack a column, or have too many rows.
     pub fn open(
         paths: &[PathBuf],
         data: &[RecordData],
@@ -172,7 +172,7 @@ impl RecordTable {
     /// The error that this build cannot read Parquet.
     ///
     /// # Errors
-    /// Always.
+    /// Always fails.
     pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
@@ -180,7 +180,7 @@ impl RecordTable {
     /// The error that this build cannot read Parquet.
     ///
     /// # Errors
-    /// Always.
+    /// Always fails.
     pub fn open(
         paths: &[PathBuf],
         _: &[RecordData],

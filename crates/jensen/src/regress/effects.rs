@@ -84,7 +84,7 @@ impl Summary {
 pub struct Line {
     /// The column along the line.
     pub column: String,
-    /// Its values.
+    /// The values of the column along the line.
     pub at: Vec<String>,
     /// The second column and its value.
     pub by: Option<(String, String)>,
@@ -98,7 +98,7 @@ pub struct Line {
 /// columns at their means or first levels, and without group effects.
 ///
 /// # Errors
-/// The folder does not belong to a regression, or its curves have no value.
+/// Fails if the folder does not belong to a regression, or its curves have no value.
 pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
     let (run, stored) = Stored::open(folder)?;
     let kept = Kept::read(&run)?;
@@ -308,7 +308,7 @@ pub struct Effect {
 /// groups. For successes among trials the expected response is a probability.
 ///
 /// # Errors
-/// The folder does not belong to a regression, or a column is missing or has values that are not in the fit.
+/// Fails if the folder does not belong to a regression, or a column is missing or has values that are not in the fit.
 pub fn effects(
     folder: &Path,
     frame: &Frame,

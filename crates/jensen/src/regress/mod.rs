@@ -54,7 +54,7 @@ impl Kept {
     /// Reads the regression of a fit's folder.
     ///
     /// # Errors
-    /// The fit is not a regression, or the file is damaged.
+    /// Fails if the fit is not a regression, or the file is damaged.
     pub fn read(folder: &RunDir) -> Result<Self, Error> {
         let path = folder.path().join(REGRESSION);
         if !path.is_file() {
@@ -93,7 +93,7 @@ impl Regression {
     /// Writes the program of a regression over a table.
     ///
     /// # Errors
-    /// A formula, a prior or the table is invalid.
+    /// Fails if a formula, a prior or the table is invalid.
     pub fn new(request: &Request, frame: &Frame) -> Result<Self, Error> {
         let frame = &*with_maps(request, frame)?;
         let regression = jensen_regress::Regression::new(request, frame)?;
@@ -162,7 +162,7 @@ fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, 
 /// most `most` bytes of data.
 ///
 /// # Errors
-/// The file cannot be read, or is not a table.
+/// Fails if the file cannot be read, or is not a table.
 pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
     Ok(Frame::of_table(&Table::read_within(path, most)?))
 }
@@ -181,7 +181,7 @@ pub struct Predicted {
 /// drawn from the distribution of all groups.
 ///
 /// # Errors
-/// The folder does not belong to a regression, or a column is missing or has levels that are not in the fit.
+/// Fails if the folder does not belong to a regression, or a column is missing or has levels that are not in the fit.
 pub fn predict(
     folder: &Path,
     frame: &Frame,

@@ -15,7 +15,7 @@ const SHIFT: f64 = 0.3;
 /// A parameter that is sensitive to its prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitive {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// The shift of its mean for each doubling of the power of all priors, in standard deviations.
     pub shift: f64,
@@ -29,7 +29,7 @@ const ROWS: usize = 20_000;
 /// with the log density of the priors. `log_prior` is the program of that density over the data.
 ///
 /// # Errors
-/// This program cannot be evaluated.
+/// Fails if this program cannot be evaluated.
 pub fn sensitivity(
     kept: &Kept,
     log_prior: &str,

@@ -91,7 +91,7 @@ impl CorpusRequest {
     /// The inputs.
     ///
     /// # Errors
-    /// As [`Sources::new`].
+    /// Fails as [`Sources::new`] does.
     pub fn sources(&self) -> Result<Sources, Error> {
         let settings = SourceSettings {
             format: self.format,
@@ -106,7 +106,7 @@ impl CorpusRequest {
     /// The settings of the build from the inputs.
     ///
     /// # Errors
-    /// The errors of [`check`](Self::check), and an unreadable file of stop words.
+    /// Fails as [`check`](Self::check) does, and for an unreadable file of stop words.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
         self.check()?;
         let [min_length, max_length] = self.lengths();

@@ -65,7 +65,7 @@ pub struct TopicsMade {
 /// the collection.
 ///
 /// # Errors
-/// An invalid setting, more topics than tokens, and the errors of [`carry_out`].
+/// Fails for an invalid setting, more topics than tokens, and as [`carry_out`] does.
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -79,7 +79,7 @@ pub fn fit_topics<'a>(
 /// As [`fit_topics`], with the same bits. `shards`, if any, run the local steps.
 ///
 /// # Errors
-/// The errors of [`fit_topics`], and shards that do not answer. A run with a checkpoint can be resumed.
+/// Fails as [`fit_topics`] does, and for shards that do not answer. A run with a checkpoint can be resumed.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,

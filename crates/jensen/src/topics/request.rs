@@ -94,7 +94,7 @@ impl TopicsRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// The instruction set does not exist.
+    /// Fails if the instruction set does not exist.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -107,7 +107,7 @@ impl TopicsRequest {
     /// The local inference: collapsed by default, and mean field with a temperature policy.
     ///
     /// # Errors
-    /// The inference is unknown.
+    /// Fails if the inference is unknown.
     pub fn inference(&self) -> Result<Inference, Error> {
         let heated = self
             .temper
@@ -123,7 +123,7 @@ impl TopicsRequest {
     /// The settings of the method.
     ///
     /// # Errors
-    /// An invalid setting, or a missing number of topics.
+    /// Fails for an invalid setting, or a missing number of topics.
     pub fn settings(&self) -> Result<LdaSettings, Error> {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")

@@ -38,7 +38,7 @@ impl TopicsRun {
     /// Opens the corpus of the run.
     ///
     /// # Errors
-    /// The corpus was moved or damaged.
+    /// Fails if the corpus was moved or damaged.
     pub fn open_corpus(&self, folder: &RunDir) -> Result<Corpus, Error> {
         let path = if self.update {
             folder.path().join(&self.corpus)
@@ -52,7 +52,7 @@ impl TopicsRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// The folder does not belong to such a fit, or its request is damaged.
+/// Fails if the folder does not belong to such a fit, or its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;
@@ -65,7 +65,7 @@ pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
 /// The topics of a finished fit.
 ///
 /// # Errors
-/// The fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or the file is damaged.
 pub fn model(run: &RunDir) -> Result<TopicModel, Error> {
     let encoded = folder::approximation(run, "jensen topics fit")?;
     TopicModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
@@ -74,7 +74,7 @@ pub fn model(run: &RunDir) -> Result<TopicModel, Error> {
 /// The summary of a finished fit.
 ///
 /// # Errors
-/// The file is missing or damaged.
+/// Fails if the file is missing or damaged.
 pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
     let path = run.artefact(Artefact::Fit);
     serde_json::from_slice(&read_bytes(&path)?)
@@ -89,7 +89,7 @@ pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
 /// The topics from which an update starts.
 ///
 /// # Errors
-/// The file is missing or damaged.
+/// Fails if the file is missing or damaged.
 pub fn start(run: &RunDir) -> Result<TopicModel, Error> {
     let path = run.path().join(START);
     TopicModel::decode(&read_bytes(&path)?)

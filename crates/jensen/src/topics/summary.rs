@@ -10,11 +10,11 @@ use crate::job::Judgement;
 /// A topic in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicRow {
-    /// Its number, from 0.
+    /// The number of the topic, from 0.
     pub topic: usize,
-    /// Its share of the tokens.
+    /// The topic's share of the tokens.
     pub proportion: f64,
-    /// Its most probable words with their probabilities.
+    /// The topic's most probable words with their probabilities.
     pub words: Vec<(String, f64)>,
     /// Do they occur together?
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub struct TopicsSummary {
     /// Evidence lower bound under the untempered model, in nats, estimated from a sample of the training documents.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// Its standard error.
+    /// Standard error of `elbo`.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
     /// Temperature at the end: the global one, or the mean over the last documents if each has its own.
@@ -52,7 +52,7 @@ pub struct TopicsSummary {
     pub temperature: f64,
     /// Mean log predictive probability of a held-out word by document completion, in nats per word.
     pub heldout_log_predictive: Option<f64>,
-    /// Its standard error over documents.
+    /// Standard error of `heldout_log_predictive` over documents.
     pub heldout_log_predictive_se: Option<f64>,
     /// exp(−`heldout_log_predictive`).
     pub heldout_perplexity: Option<f64>,

@@ -76,7 +76,7 @@ pub struct VaeRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// The folder does not belong to such a fit, or its request is damaged.
+/// Fails if the folder does not belong to such a fit, or its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;
@@ -86,7 +86,7 @@ pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
 /// The weights of a finished fit.
 ///
 /// # Errors
-/// The fit has not finished, or the file is damaged.
+/// Fails if the fit has not finished, or the file is damaged.
 pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     let encoded = folder::approximation(run, "jensen vae fit")?;
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
@@ -107,7 +107,7 @@ impl VaeData {
     /// of a decompressed file.
     ///
     /// # Errors
-    /// Data that cannot be read or are outside the decoder's domain, and invalid settings.
+    /// Fails for data that cannot be read or are outside the decoder's domain, and invalid settings.
     pub fn open(
         data: PathBuf,
         validation: Option<String>,
@@ -121,7 +121,7 @@ impl VaeData {
     /// [`open`](Self::open).
     ///
     /// # Errors
-    /// The errors of [`open`](Self::open).
+    /// Returns the errors of [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,
@@ -210,7 +210,7 @@ pub struct VaeMade {
 /// Trains networks on data. `open_seconds` is the time that it took to open the data.
 ///
 /// # Errors
-/// An invalid setting, and the errors of [`carry_out`].
+/// Fails for an invalid setting, and as [`carry_out`] does.
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,
@@ -418,7 +418,7 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// A run cannot continue with other networks or another optimiser.
+    /// Rejects a stored run with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [
@@ -652,7 +652,7 @@ fn pictures(
     }
 }
 
-/// The first records in rows, each row above its reconstructions.
+/// A picture of the first records in rows, each row above its reconstructions.
 pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
     let shown = first(records, REBUILT);
     let width = shown.width();

@@ -119,7 +119,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         .collect()
 }
 
-/// The page. `data` names the records, `settings` are listed verbatim.
+/// Writes the page. `data` names the records. The page lists `settings` verbatim.
 pub fn report_page(
     summary: &VaeSummary,
     curves: &VaeCurves,

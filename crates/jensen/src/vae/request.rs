@@ -120,7 +120,7 @@ impl VaeRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// The instruction set does not exist.
+    /// Fails if the instruction set does not exist.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -130,7 +130,7 @@ impl VaeRequest {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// A setting that wake-sleep ignores is an error.
+    /// Rejects settings that wake-sleep ignores.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -160,7 +160,7 @@ impl VaeRequest {
     /// The distribution of the data. `unit` says whether they are images with pixels between 0 and 1.
     ///
     /// # Errors
-    /// An invalid decoder, or one that `--standardise` does not affect.
+    /// Fails for an invalid decoder, or one that `--standardise` does not affect.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
         let asked = self
             .decoder
@@ -188,7 +188,7 @@ impl VaeRequest {
     /// The networks for records of `width` values of a distribution.
     ///
     /// # Errors
-    /// Networks that cannot be.
+    /// Fails for networks that cannot be built.
     pub fn architecture(
         &self,
         width: usize,
@@ -223,7 +223,7 @@ impl VaeRequest {
     /// The training settings for `records` records.
     ///
     /// # Errors
-    /// An invalid setting.
+    /// Fails for an invalid setting.
     pub fn settings(&self, records: usize) -> Result<TrainSettings, Error> {
         let batch = self.batch.map_or(100, |batch| batch as usize);
         let per_pass = records.div_ceil(batch) as u64;

@@ -56,7 +56,7 @@ const BLOCK: usize = 4096;
 /// One pass computes the moments, block by block. It compares columns for copies only if their numbers fit in memory.
 ///
 /// # Errors
-/// All columns are constant.
+/// Fails if all columns are constant.
 pub(super) fn units(
     rows: &Rows,
     train: &[usize],

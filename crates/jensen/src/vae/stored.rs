@@ -165,7 +165,7 @@ impl VaeModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// The bytes are damaged or have another layout, or the weights do not match their architecture.
+    /// Fails if the bytes are damaged or have another layout, or the weights do not match their architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;
@@ -233,8 +233,8 @@ impl VaeModel {
     /// The networks, ready to run, with the posterior of the decoder's weights if they have one.
     ///
     /// # Errors
-    /// Fails if the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have
-    /// a posterior.
+    /// Fails if the architecture has operations without a single-precision kernel, or only some of the decoder's
+    /// tensors have a posterior.
     pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
         Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)?
             .with_posterior(self.log_sds.clone())

@@ -38,12 +38,12 @@ pub struct VaeSummary {
     /// records. With `full_vb` this is the bound of Eq. 24: an expectation over the weights' posterior, minus each
     /// record's share of `weight_divergence`.
     pub bound: Option<f64>,
-    /// Its standard error over records and draws.
+    /// Standard error of `bound` over records and draws.
     pub bound_se: Option<f64>,
     /// Lower bound of all validation records, nats per record; with `full_vb` the expectation over the weights'
     /// posterior, which bounds the log predictive density.
     pub validation_bound: Option<f64>,
-    /// Its standard error.
+    /// Standard error of `validation_bound`.
     pub validation_bound_se: Option<f64>,
     /// Mean of `E_q log p(x | z)` of the training records, nats per record.
     pub likelihood: Option<f64>,

@@ -92,7 +92,7 @@ impl Likelihood {
             .map(|row| Self::of(row, row.usual).with_categories(3))
     }
 
-    /// Its name on the command line.
+    /// The likelihood's name on the command line.
     pub fn name(self) -> &'static str {
         self.row.name
     }
@@ -122,7 +122,7 @@ impl Likelihood {
         self.values[..self.row.parameters.len()].to_vec()
     }
 
-    /// The same likelihood with other parameters.
+    /// Replaces the parameters of the likelihood.
     ///
     /// # Panics
     /// Panics if their number differs from that of [`parameters`](Self::parameters).
@@ -165,7 +165,7 @@ impl Likelihood {
         (self.row.response == Response::Category).then_some(self.categories)
     }
 
-    /// The same likelihood with another number of categories, if it has categories.
+    /// Replaces the number of categories, if the likelihood has categories.
     #[must_use]
     pub fn with_categories(self, categories: usize) -> Self {
         match self.row.response {

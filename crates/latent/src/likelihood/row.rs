@@ -192,7 +192,7 @@ pub(crate) struct Fitted<'a> {
     pub sites: &'a Sites,
     /// Means of the linear predictors.
     pub m: &'a [f64],
-    /// Their variances.
+    /// The variances of the linear predictors.
     pub v: &'a [f64],
 }
 

@@ -151,7 +151,7 @@ pub(crate) fn product(
     faer::linalg::matmul::matmul(out, accumulate, a, b, scale, par);
 }
 
-/// The lower triangle of `out (+)= scale · a b` for products that are known to be symmetric, like `a aᵀ`.
+/// Computes the lower triangle of `out (+)= scale · a b` for products that are known to be symmetric, like `a aᵀ`.
 pub(crate) fn symmetric_product(
     out: MatMut<'_, f64>,
     add: bool,

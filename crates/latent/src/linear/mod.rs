@@ -43,7 +43,7 @@ pub(crate) fn observed_once(model: &LatentModel) -> bool {
 /// Approximate bytes of a fit's linear algebra; for a sparse precision, from the fill-in of its factor.
 ///
 /// # Errors
-/// The precision cannot be analysed.
+/// Fails if the precision cannot be analysed.
 pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
     let (n, latents) = (model.design_rows() as u64, model.prior.len() as u64);
     match &model.prior.covariance {

@@ -414,7 +414,9 @@ impl SparseField {
         for j in 0..q.cols {
             for &i in q.col(j).0 {
                 let position = self.position_of(i, j).ok_or_else(|| {
-                    Error::Prior("the pattern of the precision has changed".to_owned())
+                    Error::Prior(
+                        "the sparsity pattern of the precision matrix has changed".to_owned(),
+                    )
                 })?;
                 f(i, j, self.inverse()[position]);
             }

@@ -73,7 +73,8 @@ impl Level {
 /// Builds the prior and the design for some rows of a table, in `units`.
 ///
 /// # Errors
-/// A word is unknown, a column or file is missing or unsuitable, or terms conflict. The error points into the text.
+/// Fails if a word is unknown, a column or file is missing or unsuitable, or terms conflict. The error points into the
+/// text.
 pub fn assemble(
     spec: &Spec,
     source: &dyn Source,
@@ -137,7 +138,7 @@ fn is_process(call: &Call) -> bool {
     ["gp", "covariance"].contains(&call.name.text.as_str())
 }
 
-/// The error of a field in a sum with a process.
+/// Rejects a field in a sum with a process.
 fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
     const COVARIANCES: [&str; 3] = ["iid", "fixed", "intercept"];
     for call in spec.terms.iter().flatten() {
@@ -339,7 +340,7 @@ impl Assembled {
     /// The [covariates](Self::covariates) in some rows, side by side.
     ///
     /// # Errors
-    /// A column is missing, or a value in it.
+    /// Fails if a column is missing, or a value in it.
     pub fn columns(&self, source: &dyn Source, rows: &[usize]) -> Result<Dense, String> {
         let list: Vec<Covariate> = self.covariates().into_iter().cloned().collect();
         matrix(&list, source, rows)
@@ -376,7 +377,7 @@ impl Assembled {
     /// the prior is not a process.
     ///
     /// # Errors
-    /// A column is missing.
+    /// Fails if a column is missing.
     pub fn joint(
         &self,
         theta: &[f64],
@@ -395,7 +396,7 @@ impl Assembled {
     /// The query for rows of another table, and the effects of rows and groups that are not in the fit.
     ///
     /// # Errors
-    /// A column is missing or a row lies outside the prior.
+    /// Fails if a column is missing or a row lies outside the prior.
     pub fn query(
         &self,
         theta: &[f64],

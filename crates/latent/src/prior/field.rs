@@ -160,7 +160,7 @@ impl Field {
     /// An intrinsic field over a graph: neighbours differ by N(0, 1/τ) (RW1 on a path, ICAR on regions).
     ///
     /// # Errors
-    /// The graph has no node or no edge.
+    /// Fails if the graph has no node or no edge.
     pub fn laplace(graph: &Graph, precision: Option<f64>) -> Result<Self, Error> {
         if graph.edges().next().is_none() {
             return Err(Error::Prior(
@@ -180,7 +180,7 @@ impl Field {
     /// First differences along a path or a ring of nodes.
     ///
     /// # Errors
-    /// There are fewer than two nodes (a ring: three).
+    /// Fails if there are fewer than two nodes (a ring: three).
     pub fn rw1(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
         let least = if cyclic { 3 } else { 2 };
         if nodes < least {
@@ -206,7 +206,7 @@ impl Field {
     /// Second differences along a path or a ring of nodes.
     ///
     /// # Errors
-    /// There are fewer than three nodes (a ring: four).
+    /// Fails if there are fewer than three nodes (a ring: four).
     pub fn rw2(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
         let least = if cyclic { 4 } else { 3 };
         if nodes < least {
@@ -235,7 +235,7 @@ impl Field {
     /// The discrete thin plate on a grid: second differences along both axes and across.
     ///
     /// # Errors
-    /// The grid, or a part that its holes separate, is too narrow for a bending energy.
+    /// Fails if the grid, or a part separated from it by empty cells, is too narrow for second differences.
     pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for node in 0..lattice.nodes() {
@@ -267,8 +267,8 @@ impl Field {
         });
         Self::scaled(lattice.nodes(), entries, null, precision, None).map_err(|_| {
             Error::Prior(
-                "the grid, or a part that its holes separate, is too narrow for second differences; use \
-                 `grid(rw1, …)` or close the holes around it"
+                "the grid, or a part separated from it by empty cells, is too narrow for second differences; \
+                 use `grid(rw1, …)`, or fill the empty cells around that part"
                     .to_owned(),
             )
         })
@@ -278,7 +278,7 @@ impl Field {
     /// is intrinsic and flat in that component's level. Otherwise it must be positive definite.
     ///
     /// # Errors
-    /// The matrix is not square, not symmetric, or not positive definite except for these levels.
+    /// Fails if the matrix is not square, not symmetric, or not positive definite except for these levels.
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(
@@ -377,7 +377,7 @@ impl Field {
     /// variance of 1 in each component. Latent variables: the sum first, then u.
     ///
     /// # Errors
-    /// The graph has no edges.
+    /// Fails if the graph has no edges.
     pub fn bym2(graph: &Graph, precision: Option<f64>, phi: Option<f64>) -> Result<Self, Error> {
         let n = graph.nodes();
         let plain = Self::laplace(graph, Some(1.0))?;
@@ -447,7 +447,7 @@ impl Field {
     /// A stationary first-order autoregression along a path, parameterised by the marginal variance.
     ///
     /// # Errors
-    /// There are fewer than two nodes.
+    /// Fails if there are fewer than two nodes.
     pub fn ar1(nodes: usize, rho: Option<f64>, variance: Option<f64>) -> Result<Self, Error> {
         if nodes < 2 {
             return Err(Error::Prior(
@@ -477,7 +477,7 @@ impl Field {
     /// cells, and the marginal variance far from the border.
     ///
     /// # Errors
-    /// The grid has a single cell.
+    /// Fails if the grid has a single cell.
     pub fn spde(
         lattice: &Lattice,
         range: Option<f64>,
@@ -724,7 +724,7 @@ impl Field {
     /// The prior of a hyperparameter. A statement of its row about a standard deviation refers to that of the field.
     ///
     /// # Errors
-    /// The field cannot be factorised.
+    /// Fails if the field cannot be factorised.
     pub(super) fn prior(
         &self,
         hyper: &Hyper,

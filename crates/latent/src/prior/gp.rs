@@ -47,7 +47,7 @@ impl GaussianProcess {
     /// The process with these terms of its covariance.
     ///
     /// # Errors
-    /// There is no term, or terms have different numbers of points.
+    /// Fails if there is no term, or terms have different numbers of points.
     pub fn new(terms: Vec<Vec<Factor>>) -> Result<Self, Error> {
         let mut factors = terms.iter().flatten();
         let latents = factors.next().map_or(0, |f| f.points.rows);
@@ -124,7 +124,7 @@ impl GaussianProcess {
     /// Covariances with new points; `points` has one matrix per factor, in the order of [`factors`](Self::factors).
     ///
     /// # Errors
-    /// θ is outside its range, or the points have other coordinates than the latent variables.
+    /// Fails if θ is outside its range, or the points have other coordinates than the latent variables.
     pub fn query(&self, theta: &[f64], points: &[Dense]) -> Result<Query, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;

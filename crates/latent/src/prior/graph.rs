@@ -12,7 +12,7 @@ impl Graph {
     /// A graph from the neighbours of every node, numbered from 0.
     ///
     /// # Errors
-    /// A neighbour does not exist, is the node itself, is listed twice or does not list the node in return.
+    /// Fails if a neighbour does not exist, is the node itself, is listed twice or does not list the node in return.
     pub fn new(mut neighbours: Vec<Vec<usize>>) -> Result<Self, Error> {
         let nodes = neighbours.len();
         for list in &mut neighbours {
@@ -119,7 +119,7 @@ impl Lattice {
     /// All cells, or those with `mask` true (row by row).
     ///
     /// # Errors
-    /// The mask has another number of cells, or omits all of them.
+    /// Fails if the mask has another number of cells, or omits all of them.
     pub fn new(rows: usize, columns: usize, mask: Option<&[bool]>) -> Result<Self, Error> {
         let cells = rows * columns;
         if mask.is_some_and(|m| m.len() != cells) || cells == 0 {

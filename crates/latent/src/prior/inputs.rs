@@ -24,19 +24,19 @@ pub trait Source {
     /// The numbers of a column, with NaN for missing ones.
     ///
     /// # Errors
-    /// The column does not exist, or it has words.
+    /// Fails if the column does not exist, or it has words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
     /// The values of a column as words, `None` if one is missing.
     ///
     /// # Errors
-    /// The column does not exist.
+    /// Fails if the column does not exist.
     fn words(&self, column: &str) -> Result<Vec<Option<String>>, String>;
 
     /// Whether a column has words.
     ///
     /// # Errors
-    /// The column does not exist.
+    /// Fails if the column does not exist.
     fn holds_words(&self, column: &str) -> Result<bool, String>;
 
     /// The default inputs of a Gaussian process.
@@ -45,25 +45,25 @@ pub trait Source {
     /// The graph in a file.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     fn graph(&self, file: &str) -> Result<Graph, String>;
 
     /// The square matrix in a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is not square.
+    /// Fails if the file cannot be read, or is not square.
     fn matrix(&self, file: &str) -> Result<Dense, String>;
 
     /// The sparse symmetric matrix in a file, both triangles.
     ///
     /// # Errors
-    /// The file cannot be read, or does not have such a matrix.
+    /// Fails if the file cannot be read, or does not have such a matrix.
     fn sparse(&self, file: &str) -> Result<Sparse, String>;
 
     /// The cells of a mask, row by row, of a grid of this size.
     ///
     /// # Errors
-    /// The file cannot be read or has another size.
+    /// Fails if the file cannot be read or has another size.
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String>;
 }
 
@@ -544,7 +544,7 @@ impl Covariate {
         Ok(levels.into_iter().skip(1).map(indicator).collect())
     }
 
-    /// Its values in all rows.
+    /// The values of the covariate in all rows.
     fn values<'a>(&self, source: &'a dyn Source, rows: &[usize]) -> Result<Cow<'a, [f64]>, String> {
         let Some(level) = &self.level else {
             return source.numbers(&self.column);

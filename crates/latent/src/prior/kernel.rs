@@ -246,7 +246,7 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// The correlation of one block of columns, without the variance.
+    /// Computes the correlation of one block of columns, without the variance.
     fn block(&self, block: usize, out: &mut [f64]) {
         match self.shape {
             Shape::Constant => out.fill(1.0),

@@ -43,7 +43,7 @@ impl Pin {
 /// Adds the necessary constraints, with a note.
 ///
 /// # Errors
-/// A part has no structure at its starting values.
+/// Fails if a part has no structure at its starting values.
 pub(super) fn hold(
     stack: &mut Stack,
     pieces: &[Piece],

@@ -50,7 +50,7 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
 /// All values: elements of θ for free settings, otherwise the fixed value.
 ///
 /// # Errors
-/// θ has another length, or a value is outside its range.
+/// Fails if θ has another length, or a value is outside its range.
 pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     let free = settings.iter().filter(|s| s.free).count();
     if theta.len() != free {

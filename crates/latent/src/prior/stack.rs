@@ -74,7 +74,7 @@ impl Stack {
     /// Parts side by side.
     ///
     /// # Errors
-    /// There are no parts, or two of them have incompatible determinants.
+    /// Fails if there are no parts, or two of them have incompatible determinants.
     pub fn new(parts: Vec<Block>) -> Result<Self, Error> {
         let len = parts.iter().map(Block::len).sum();
         if len == 0 {
@@ -142,7 +142,7 @@ impl Stack {
     /// The value at θ of the variance of an independent part.
     ///
     /// # Errors
-    /// θ is out of range.
+    /// Fails if θ is out of range.
     pub fn variance(&self, part: usize, theta: &[f64]) -> Result<f64, Error> {
         let before: usize = self.parts[..part].iter().map(Block::free).sum();
         let own = &self.parts[part];

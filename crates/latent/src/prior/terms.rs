@@ -12,9 +12,9 @@ use crate::{PriorDensity, Range, Tail};
 pub struct Term {
     /// The word.
     pub name: &'static str,
-    /// Its notation.
+    /// The notation of the word.
     pub usage: &'static str,
-    /// Its description.
+    /// The description of the word.
     pub meaning: &'static str,
     /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
@@ -27,7 +27,7 @@ pub struct Term {
 /// A hyperparameter of a term.
 #[derive(Clone, Copy)]
 pub struct Hyper {
-    /// Its key.
+    /// The key of the hyperparameter.
     pub name: &'static str,
     /// The allowed values.
     pub range: Range,
@@ -261,7 +261,7 @@ impl<'s> Known<'s> {
     /// Looks up the words of a call.
     ///
     /// # Errors
-    /// A word is unknown; the error names a similar one or all of them.
+    /// Fails if a word is unknown; the error names a similar one or all of them.
     pub fn new(text: &'s str, call: &'s Call) -> Result<Self, SpecError> {
         let name = &call.name;
         let Some(term) = TERMS.iter().find(|t| t.name == name.text) else {
@@ -328,7 +328,7 @@ impl<'s> Known<'s> {
     /// Rejects positional words after the first `most`.
     ///
     /// # Errors
-    /// There are more positional words.
+    /// Fails if there are more positional words.
     pub fn at_most(&self, most: usize) -> Result<(), SpecError> {
         match self.words().get(most) {
             None => Ok(()),
@@ -357,7 +357,7 @@ impl<'s> Known<'s> {
     /// The only word given for a key.
     ///
     /// # Errors
-    /// There are several words.
+    /// Fails if there are several words.
     pub fn one(&self, key: &str) -> Result<Option<&'s Word>, SpecError> {
         match self.list(key) {
             None => Ok(None),
@@ -372,7 +372,7 @@ impl<'s> Known<'s> {
     /// A finite number.
     ///
     /// # Errors
-    /// The word is unknown.
+    /// Fails if the word is unknown.
     pub fn number(&self, word: &Word) -> Result<f64, SpecError> {
         match word.text.parse::<f64>() {
             Ok(x) if x.is_finite() => Ok(x),
@@ -386,7 +386,7 @@ impl<'s> Known<'s> {
     /// A number given for a key.
     ///
     /// # Errors
-    /// The word is unknown.
+    /// Fails if the word is unknown.
     pub fn number_of(&self, key: &str) -> Result<Option<f64>, SpecError> {
         self.one(key)?.map(|word| self.number(word)).transpose()
     }
@@ -394,7 +394,7 @@ impl<'s> Known<'s> {
     /// An integer of at least 1.
     ///
     /// # Errors
-    /// The word is unknown.
+    /// Fails if the word is unknown.
     pub fn count(&self, word: &Word) -> Result<usize, SpecError> {
         match word.text.parse::<usize>() {
             Ok(n @ 1..=1_000_000_000) => Ok(n),
@@ -408,7 +408,7 @@ impl<'s> Known<'s> {
     /// The row of a hyperparameter.
     ///
     /// # Errors
-    /// The term has no such hyperparameter.
+    /// Fails if the term has no such hyperparameter.
     pub fn hyper(&self, name: &str) -> Result<&'static Hyper, SpecError> {
         let found = self.term.parameters.iter().find(|p| p.name == name);
         found.ok_or_else(|| self.misused(&format!("`{}` has no `{name}`", self.term.name)))
@@ -417,7 +417,7 @@ impl<'s> Known<'s> {
     /// The user's prior for a hyperparameter.
     ///
     /// # Errors
-    /// The text is not a prior.
+    /// Fails if the text is not a prior.
     pub fn distribution(&self, name: &str) -> Result<Option<Distribution>, SpecError> {
         let Some(named) = self.named(name) else {
             return Ok(None);
@@ -429,7 +429,7 @@ impl<'s> Known<'s> {
     /// `unit`.
     ///
     /// # Errors
-    /// The value is not a number or out of its range.
+    /// Fails if the value is not a number or out of its range.
     pub fn setting(
         &self,
         name: &str,
@@ -448,7 +448,7 @@ impl<'s> Known<'s> {
     /// Values are in the table's units, in which a model value of 1 is an element of `units`.
     ///
     /// # Errors
-    /// A value is not a number or out of its range, or a list has another length.
+    /// Fails if a value is not a number or out of its range, or a list has another length.
     pub fn settings(
         &self,
         name: &str,

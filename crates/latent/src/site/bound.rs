@@ -31,7 +31,7 @@ impl SiteBound {
         Self::Piecewise,
     ];
 
-    /// Its name on the command line.
+    /// The name of the bound on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

@@ -187,7 +187,8 @@ fn level(width: f64, sd: f64) -> usize {
 }
 
 simd_fn! {
-    /// The expectations of potentials and their derivatives with respect to m and v. All slices have the same length.
+    /// Computes the expectations of potentials and their derivatives with respect to m and v. All slices have the same
+    /// length.
     fn expectations, expectations_fn = <V, P: Potential>(
         rule: &Quadrature, sites: &[P], m: &[f64], v: &[f64], out: &mut [Value]
     ) {

@@ -67,7 +67,7 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
-    /// The point at `t` on the path straight in φ′, which never leaves the domain.
+    /// Computes the point at `t` on the path straight in φ′, which never leaves the domain.
     pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
         let p = self.probabilities(alpha);
         let last = p[self.size];

@@ -101,7 +101,7 @@ pub fn fit(
 /// predictors, and their offsets.
 ///
 /// # Errors
-/// The errors of [`fit`](fn@fit), and a site with values that are not finite or with ∂f/∂m outside its domain.
+/// Fails as [`fit`](fn@fit) does, and for a site with values that are not finite or with ∂f/∂m outside its domain.
 pub fn fit_sites(
     prior: &Structure,
     design: &Design,

@@ -226,8 +226,8 @@ impl Radau<'_> {
         }
     }
 
-    /// Products of the negated weights of the stages with the derivatives of the residuals: with respect to the states
-    /// at the start and to parameters, or, without parameters, with respect to the stages.
+    /// Computes products of the negated weights of the stages with the derivatives of the residuals: with respect to
+    /// the states at the start and to parameters, or, without parameters, with respect to the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -160,8 +160,8 @@ impl Integral {
         ordered
     }
 
-    /// The products of `weights` (one row per copy) with the derivatives of the integrals at these levels with respect
-    /// to the first copy of the parameters.
+    /// Computes the products of `weights` (one row per copy) with the derivatives of the integrals at these levels with
+    /// respect to the first copy of the parameters.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

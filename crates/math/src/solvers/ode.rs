@@ -158,8 +158,8 @@ pub(super) trait Scheme {
     /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
-    /// The adjoint of the step of `front.trial` from `front.states`. `adjoint` is that of the states after it, and
-    /// becomes that of the states before. `parameters` receives that of the parameters.
+    /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` is that of the states after it,
+    /// and becomes that of the states before. `parameters` receives that of the parameters.
     fn pull(
         &mut self,
         system: &mut dyn Differentiable,
@@ -223,9 +223,9 @@ impl Ode {
         self.absolute[i] + self.relative * y.abs()
     }
 
-    /// The states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows. From the
-    /// point at which a lane fails, or exceeds `most` steps in total, its results are NaN. With a trajectory, it stores
-    /// the steps.
+    /// Computes the states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows.
+    /// From the point at which a lane fails, or exceeds `most` steps in total, its results are NaN. With a trajectory,
+    /// it stores the steps.
     pub fn solve(
         &self,
         system: &mut dyn System,

@@ -125,8 +125,8 @@ simd_fn! {
         }
     }
 
-    /// A polynomial without a constant at `1 + node · ratio`, minus its value at 1. Rows contain the coefficients,
-    /// starting with the first power.
+    /// Computes a polynomial without a constant at `1 + node · ratio`, minus its value at 1. Rows contain the
+    /// coefficients, starting with the first power.
     fn continued, continued_fn = <V>(out: &mut [f64], coefficients: &[f64], node: f64, ratio: &[f64]) {
         let lanes = ratio.len();
         out.fill(0.0);
@@ -284,7 +284,7 @@ impl<'a> Radau<'a> {
         self.rates = rates;
     }
 
-    /// The Jacobians at all stages.
+    /// Computes the Jacobians at all stages.
     fn linearize(&mut self, system: &mut dyn System, front: &Front, z: &[f64]) {
         let n = self.ode.states;
         let mut at_stages = std::mem::take(&mut self.at_stages);
@@ -486,7 +486,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The estimated error of a step of each slot in units of the tolerance.
+    /// Computes the estimated error of a step of each slot in units of the tolerance.
     fn error(&mut self, front: &Front, attempt: &mut Attempt) {
         let (n, lanes, simd) = (self.ode.states, front.lanes, self.simd);
         let size = n * lanes;
@@ -519,8 +519,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Products of the weights of the stages with the derivatives of the rates, with respect to the states of each
-    /// stage and to the parameters in total.
+    /// Computes products of the weights of the stages with the derivatives of the rates, with respect to the states of
+    /// each stage and to the parameters in total.
     fn products(
         &mut self,
         system: &mut dyn Differentiable,

@@ -57,7 +57,7 @@ impl Root {
         self.unknowns + self.parameters
     }
 
-    /// The roots, into `unknowns` rows, of the first copy of arguments. NaN if the search finds no root.
+    /// Computes the roots, into `unknowns` rows, of the first copy of arguments. NaN if the search finds no root.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -136,8 +136,8 @@ impl Root {
         }
     }
 
-    /// The derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The system has two
-    /// copies. The rates of the second copy are the derivatives of those of the first.
+    /// Computes the derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The
+    /// system has two copies. The rates of the second copy are the derivatives of those of the first.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -159,8 +159,8 @@ impl Root {
         factors.solve(system.simd(), out, lanes, false);
     }
 
-    /// Products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (followed, with two copies,
-    /// by their tangents `dy`) with respect to the first copy of the arguments.
+    /// Computes products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (followed, with two
+    /// copies, by their tangents `dy`) with respect to the first copy of the arguments.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

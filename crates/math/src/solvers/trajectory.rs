@@ -31,7 +31,7 @@ pub struct Trajectory {
     blocks: Vec<Block>,
     /// The rows of all blocks.
     rows: Vec<f64>,
-    /// Values stored for each lane.
+    /// Number of values stored for each lane.
     numbers: Vec<usize>,
     failed: Vec<bool>,
 }
@@ -110,9 +110,9 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 }
 
 impl Ode {
-    /// The products of `weights` (`copies · results` rows) with the derivatives of the result of [`solve`](Self::solve)
-    /// for this trajectory, with respect to the first copy of the arguments: `arguments` rows. A lane that failed has
-    /// NaN, unless all its weights are 0.
+    /// Computes the products of `weights` (`copies · results` rows) with the derivatives of the result of
+    /// [`solve`](Self::solve) for this trajectory, with respect to the first copy of the arguments: `arguments` rows. A
+    /// lane that failed has NaN, unless all its weights are 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

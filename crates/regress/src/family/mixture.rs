@@ -45,7 +45,7 @@ fn fit(first: &Family, second: &Family) -> bool {
 /// The mixture of `first, second`.
 ///
 /// # Errors
-/// There are not two families, or they cannot be mixed.
+/// Fails if there are not two families, or they cannot be mixed.
 pub fn of(parts: &str) -> Result<&'static Family> {
     let names: Vec<&str> = parts.split(',').map(str::trim).collect();
     let [first, second] = names.as_slice() else {

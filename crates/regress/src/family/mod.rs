@@ -162,7 +162,7 @@ impl Family {
     /// A family by its name, with an optional link in parentheses: `binomial(probit)`.
     ///
     /// # Errors
-    /// The family does not exist, or it lacks the link.
+    /// Fails if the family does not exist, or it lacks the link.
     pub fn parse(text: &str) -> Result<(&'static Self, Link)> {
         let (name, link) = match text.split_once('(') {
             Some((name, rest)) => {

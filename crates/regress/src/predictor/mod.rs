@@ -24,11 +24,11 @@ pub use unknown::{Unknown, UnknownTerm};
 pub struct Learnt {
     /// The states of calls and of columns of words.
     pub states: crate::evaluate::States,
-    /// The levels of groupings, by their names.
+    /// The levels of each grouping, keyed by its name.
     pub groups: std::collections::BTreeMap<String, Vec<String>>,
-    /// Smooths by parameter and call. All levels of a `by` factor share one smooth.
+    /// The smooths, keyed by parameter and call. All levels of a `by` factor share one smooth.
     pub smooths: std::collections::BTreeMap<String, SmoothState>,
-    /// Maps by file name.
+    /// The maps, keyed by file name.
     pub fields: std::collections::BTreeMap<String, FieldState>,
 }
 
@@ -115,9 +115,9 @@ pub struct Predictor {
     pub parameter: String,
     /// Whether it has an intercept.
     pub intercept: bool,
-    /// Its columns without the intercept.
+    /// The columns of the linear predictor, without the intercept.
     pub design: Design,
-    /// Its group effects.
+    /// The group effects of the linear predictor.
     pub groups: Vec<Groups>,
     /// The sum of the offsets.
     pub offset: Option<Vec<f64>>,
@@ -179,7 +179,7 @@ impl Maker<'_, '_> {
     /// The predictor of a parameter.
     ///
     /// # Errors
-    /// A term cannot be evaluated.
+    /// Fails if a term cannot be evaluated.
     pub fn predictor(&mut self, parameter: &str, terms: &Terms) -> Result<Predictor> {
         let mut design = design(terms, self.contrasts, &mut self.evaluator)?;
         if terms.intercept {

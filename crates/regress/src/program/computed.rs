@@ -34,7 +34,7 @@ const FUNCTIONS: [(&str, &str); 22] = [
 /// Declares the columns of a formula, and rejects unsupported functions and operators.
 ///
 /// # Errors
-/// The formula calls an unknown function, or uses an operator that does not apply to numbers.
+/// Fails if the formula calls an unknown function, or uses an operator that does not apply to numbers.
 pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()> {
     for (name, values) in &calculation.columns {
         let column = column(writer, name);
@@ -47,7 +47,7 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
 /// Rejects a parameter of a nonlinear formula without a prior, because the data do not determine its scale.
 ///
 /// # Errors
-/// A parameter has no prior.
+/// Fails if a parameter has no prior.
 pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let name = &predictor.parameter;
     if writer.predicting || !writer.regression.is_of_formula(name) || name.starts_with("mi_") {

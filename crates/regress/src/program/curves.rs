@@ -4,7 +4,7 @@ use super::linear::{prior, scales, suffix, times, unit};
 use super::{Block, Writer};
 use crate::predictor::Predictor;
 
-/// The penalised parts of smooths.
+/// Writes the penalised parts of smooths.
 pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
     if predictor.smooths.is_empty() {
         return;

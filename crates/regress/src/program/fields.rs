@@ -4,7 +4,7 @@ use super::linear::{prior, scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Field, FieldKind, Predictor};
 
-/// The effects of regions, `rcar`, and their priors.
+/// Writes the effects of regions, `rcar`, and their priors.
 pub fn field(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(field) = &predictor.field else {
         return;

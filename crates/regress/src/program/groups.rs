@@ -4,8 +4,8 @@ use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// The effects of groups, which are normal around zero with their standard deviations. They have the units of these
-/// standard deviations. The fit recognises these statements and chooses their centring.
+/// Writes the effects of groups, which are normal around zero with their standard deviations. They have the units of
+/// these standard deviations. The fit recognises these statements and chooses their centring.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {
@@ -156,7 +156,8 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     }
 }
 
-/// The correlations and their prior.
+/// Writes the correlations of a group and their prior.
+
 pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     let cor = format!("cor{g}");
     let given = writer.priors.find(&[&cor, "cor"]);
@@ -265,7 +266,7 @@ pub fn joint(writer: &mut Writer<'_>) {
     }
 }
 
-/// The correlated effects of `new` new groups of several parameters, after those of the fit.
+/// Writes the correlated effects of `new` new groups of several parameters, after those of the fit.
 pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
     let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {
@@ -326,7 +327,7 @@ fn correlations(cor: &str, g: &str, m: usize) -> String {
     text + "}"
 }
 
-/// The columns that group effects multiply, if there are columns other than the intercept.
+/// Writes the columns that group effects multiply, if there are columns other than the intercept.
 fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
     let rows = writer.regression.rows.len();
     if groups.design.names.iter().any(|name| name != "(Intercept)") {

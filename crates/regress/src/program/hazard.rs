@@ -2,7 +2,7 @@
 
 use super::{Block, Writer};
 
-/// The functions at the times, and their weights.
+/// Writes the functions at the times, and their weights.
 pub fn declare(writer: &mut Writer<'_>) {
     let Some([densities, integrals]) = &writer.regression.observed.hazards else {
         return;

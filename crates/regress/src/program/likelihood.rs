@@ -195,7 +195,7 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     prior(writer, &[name], name, usual);
 }
 
-/// The thresholds of ordered categories.
+/// Writes the thresholds of ordered categories.
 pub fn thresholds(writer: &mut Writer<'_>) {
     let regression = writer.regression;
     if regression.family.response != Response::Ordinal {

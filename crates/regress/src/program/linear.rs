@@ -269,7 +269,7 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     writer.shown.push(shown);
 }
 
-/// The intercept of one of two predictors that only their order distinguishes.
+/// Writes the intercept of one of two predictors that only their order distinguishes.
 fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &str) {
     let place = &predictor.parameter["mu_".len()..];
     if place == "1" {

@@ -44,7 +44,7 @@ pub struct Program {
     pub text: String,
     /// The program for `lprior`, the log density of the priors at the parameters, with the same data.
     pub log_prior: String,
-    /// Its data.
+    /// The data of the program.
     pub data: DataSet,
     /// Names of dimensions and their labels.
     pub coordinates: Coordinates,
@@ -57,7 +57,7 @@ pub struct Program {
 /// The program of a regression.
 ///
 /// # Errors
-/// A prior has no target in the model.
+/// Fails if a prior has no target in the model.
 pub fn program(regression: &Regression) -> Result<Program> {
     let mut writer = Writer::new(regression, Priors::parse(&regression.request.priors)?);
     linear::declare(&mut writer)?;

@@ -14,7 +14,7 @@ use crate::regression::Regression;
 /// all groups.
 ///
 /// # Errors
-/// A prior has no target in the model.
+/// Fails if a prior has no target in the model.
 pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     let mut writer = Writer::new(rows, Priors::parse(&rows.request.priors)?);
     writer.predicting = true;

@@ -4,7 +4,7 @@ use super::linear::prior;
 use super::{Block, Writer};
 use crate::predictor::Predictor;
 
-/// The coefficients, and the index of each row's predecessors.
+/// Writes the coefficients, and the index of each row's predecessors.
 pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return;

@@ -5,7 +5,7 @@ use super::{Block, Writer};
 use crate::basis::{mean, sd};
 use crate::predictor::{IMPUTED, Predictor, Unknown};
 
-/// The values of all such columns, as `full_x`.
+/// Writes the values of all columns with unknown values, as `full_x`.
 pub fn columns(writer: &mut Writer<'_>) {
     let regression = writer.regression;
     for unknown in &regression.unknowns {
@@ -79,7 +79,7 @@ fn measured(writer: &mut Writer<'_>, x: &str, errors: &[f64]) {
     writer.shown.extend([level, size]);
 }
 
-/// A standard deviation in units of a column. Its default prior is exponential with that mean.
+/// Writes a standard deviation in units of a column. Its default prior is exponential with that mean.
 fn scale(writer: &mut Writer<'_>, name: &str, spread: &str, class: &str) {
     if writer.priors.find(&[name, class]).is_some() {
         writer.line(Block::Parameters, format!("real<lower=0> {name};"));
@@ -129,7 +129,7 @@ fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
     writer.dims(&name, &[(&format!("row_{x}"), labels)]);
 }
 
-/// The distribution of an imputed column.
+/// Writes the distribution of an imputed column.
 pub fn imputation(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(column) = predictor.parameter.strip_prefix(IMPUTED) else {
         return;
@@ -156,7 +156,7 @@ pub fn imputation(writer: &mut Writer<'_>, predictor: &Predictor) {
         .for_each(|line| writer.line(Block::Model, line));
 }
 
-/// The effects of such columns.
+/// Writes the effects of columns with unknown values.
 pub fn effects(writer: &mut Writer<'_>, predictor: &Predictor) {
     if predictor.unknown.is_empty() {
         return;

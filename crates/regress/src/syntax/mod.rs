@@ -66,7 +66,7 @@ impl Expr {
         }
     }
 
-    /// Every column name in the expression, in order of occurrence.
+    /// Collects every column name in the expression, in order of occurrence.
     pub fn columns(&self, found: &mut Vec<(String, Span)>) {
         match &self.kind {
             Kind::Name(name) if !is_constant(name) => found.push((name.clone(), self.span)),

@@ -32,7 +32,7 @@ const NOT: u8 = 7;
 /// Parses a text into an expression.
 ///
 /// # Errors
-/// The text is not an expression. The error has the location.
+/// Fails if the text is not an expression. The error has the location.
 pub fn parse(text: &str) -> Result<Expr> {
     let mut parser = Parser {
         text,

@@ -137,7 +137,7 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Title, axes, ticks, labels, and grid lines if requested.
+/// Draws title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,
@@ -388,7 +388,7 @@ impl Series {
         }
     }
 
-    /// The sample in the legend, 22 pixels wide.
+    /// Draws the sample in the legend, 22 pixels wide.
     fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
             scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));

@@ -139,7 +139,7 @@ impl Scene {
         self.titled_rectangle(corner, size, colour, "");
     }
 
-    /// A rectangle with a tooltip on a page.
+    /// Adds a rectangle that has a tooltip on a page.
     pub fn titled_rectangle(
         &mut self,
         (x, y): (f64, f64),

@@ -58,7 +58,7 @@ impl Set {
     /// Reads the images.
     ///
     /// # Errors
-    /// The files are missing or of the wrong size.
+    /// Fails if the files are missing or of the wrong size.
     pub fn open(self, context: &Context<'_>) -> Result<Images, Failure> {
         let read = |path: &str| -> Result<Rows, Failure> {
             let rows = Rows::open(&context.data(path)?)?;

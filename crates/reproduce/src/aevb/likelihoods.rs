@@ -21,7 +21,7 @@ const MINIBATCHES: u64 = 50;
 /// Number of samples, marginal likelihood of training and of test images with their standard errors.
 type Score = [f64; 5];
 
-/// Both panels.
+/// Runs both panels.
 pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
     let sizes: &[usize] = context.pick(&[1000], &[1000, 50_000]);
     let marks: &[f64] = context.pick(&[2e4, 6e4], &[1e5, 3e5, 1e6, 3e6, 1e7]);

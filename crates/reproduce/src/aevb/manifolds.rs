@@ -77,7 +77,7 @@ fn row(
     Ok(())
 }
 
-/// The planes of faces and digits.
+/// Draws the planes of faces and digits.
 pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut figure = Figure::new("").columns(2);
     for set in [Set::Faces, Set::Digits] {

@@ -3,12 +3,12 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `images` | the digits and the faces |
-//! | `training` | runs of every algorithm, stored so that they go on |
+//! | `training` | runs of every algorithm, stored so that they can continue |
 //! | `bounds` | Figure 2: the lower bound against samples seen |
 //! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!
-//! The paper prints curves and no numbers, so no row has a number of the paper.
+//! The paper shows only curves, so no row has a published number.
 
 mod bounds;
 mod images;

@@ -238,7 +238,7 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// paper.
 ///
 /// # Errors
-/// The errors of [`Job::train`], except divergence, which excludes a step size.
+/// Returns the errors of [`Job::train`], except divergence, which excludes a step size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

@@ -7,7 +7,7 @@
 //! | `normaliser` | log C(T) |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
-//! The paper prints curves and no numbers, so no row has a number of the paper. Its text does not specify the data of
+//! The paper shows only curves, so no row has a published number. Its text does not specify the data of
 //! Figure 1, the eight hand-made images, and the number of factors for the faces; the notes state Jensen's choices.
 
 mod factors;

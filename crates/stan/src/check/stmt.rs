@@ -622,7 +622,7 @@ impl Checker {
     }
 }
 
-/// The variables that a left side assigns to.
+/// Collects the variables that a left side assigns to.
 fn assigned_by(target: &LValue, found: &mut Vec<VarId>) {
     match target {
         LValue::Tuple(parts) => parts.iter().for_each(|part| assigned_by(part, found)),

@@ -363,7 +363,7 @@ impl Univariate {
         }
     }
 
-    /// The domain checks of a function over the graph.
+    /// Checks the domains of the arguments of a function over the graph.
     fn check(&self, suffix: Suffix, guards: u32, d: &DensityBuilder<'_>) -> FnResult<()> {
         let variate = (VARIATE, self.variate_of(suffix));
         for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {
@@ -395,7 +395,7 @@ impl Univariate {
     /// Random numbers: one, or an array if a parameter is a container.
     ///
     /// # Errors
-    /// As [`Univariate::call`].
+    /// Fails as [`Univariate::call`] does.
     pub fn draw(&self, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
         let function = self.function_name(Suffix::Random);
         let sample = self

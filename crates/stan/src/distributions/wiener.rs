@@ -73,7 +73,7 @@ pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
 /// The log density with varying parameters, over the graph.
 ///
 /// # Errors
-/// As [`varying`].
+/// Fails as [`varying`] does.
 pub fn lower_varying(whole: &mut Whole<'_, '_>) -> FnResult<()> {
     let passed = whole.passed;
     if !whole.density.drop || passed.iter().any(|arg| arg.level == Level::Param) {

@@ -148,7 +148,7 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
 /// Rejects a call with too many terms, if the function has an argument that determines its number of terms.
 ///
 /// # Errors
-/// The errors of that function.
+/// Returns the errors of that function.
 pub fn check_call(name: &str, args: &[&Value]) -> FnResult<()> {
     let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
     counted(name).map_or(Ok(()), |at| check_counts(name, args[at], longest))

@@ -139,9 +139,9 @@ fn extreme(
     }
     match args[0] {
         Value::Ints(x) => {
-            let mut best = *x.first().ok_or_else(|| {
-                FnError::invalid(format!("{name}: an array of int without elements"))
-            })?;
+            let mut best = *x
+                .first()
+                .ok_or_else(|| FnError::invalid(format!("{name}: the array is empty")))?;
             for v in x {
                 if better(f64::from(*v), f64::from(best)) {
                     best = *v;

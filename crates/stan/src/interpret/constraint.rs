@@ -12,7 +12,7 @@ impl Machine<'_> {
     /// The constraint with its bounds evaluated.
     ///
     /// # Errors
-    /// Any error of evaluating a bound.
+    /// Returns any error of evaluating a bound.
     pub fn transform(&mut self, constraint: &Constraint) -> Eval<Transform> {
         Ok(match constraint {
             Constraint::None => Transform::Identity,

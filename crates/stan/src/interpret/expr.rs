@@ -20,7 +20,7 @@ impl Machine<'_> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// Any error of the evaluation, at the innermost expression.
+    /// Returns any error of the evaluation, at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
         // Cheap leaves do not need the depth guard.
         match &expr.kind {

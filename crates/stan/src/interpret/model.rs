@@ -218,7 +218,7 @@ impl BoundModel {
     /// As [`BoundModel::log_density`]; `sink` receives the output of `print`.
     ///
     /// # Errors
-    /// See there.
+    /// Fails as that function does.
     pub fn log_density_with(
         &self,
         z: &[f64],
@@ -535,7 +535,7 @@ impl BoundModel {
     /// unconstrained scale.
     ///
     /// # Errors
-    /// The errors of that function.
+    /// Returns the errors of that function.
     pub fn unconstrain_some(
         &self,
         lookup: &Unconstrained<'_>,

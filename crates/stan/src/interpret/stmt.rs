@@ -49,7 +49,7 @@ impl Machine<'_> {
     /// Runs statements. Their declarations stay in scope.
     ///
     /// # Errors
-    /// Any error of the evaluation.
+    /// Returns any error of the evaluation.
     pub fn run(&mut self, stmts: &[Stmt]) -> Eval<()> {
         self.exec_all(stmts).map(|_| ())
     }

@@ -121,7 +121,7 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
 /// As [`call`]; long computations check `halt`.
 ///
 /// # Errors
-/// An external interrupt, and the errors of [`call`].
+/// Returns an external interrupt, and the errors of [`call`].
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -143,7 +143,7 @@ pub fn call_under(
 /// As [`ops::binary`]; long computations check `halt`.
 ///
 /// # Errors
-/// An external interrupt, and the errors of the operator.
+/// Returns an external interrupt, and the errors of the operator.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -198,7 +198,7 @@ fn count(value: &Value) -> usize {
 /// the log density.
 ///
 /// # Errors
-/// As [`call`].
+/// Fails as [`call`] does.
 pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     match implementation(id) {
         Some(Implementation::Function(Builtin::Constrain(f))) => f(args),
@@ -209,7 +209,7 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
 /// As [`draw`]; long computations check `halt`.
 ///
 /// # Errors
-/// An external interrupt, and the errors of [`draw`].
+/// Returns an external interrupt, and the errors of [`draw`].
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,
@@ -233,7 +233,7 @@ pub fn draw_under(
 /// Calls a library function that draws random numbers.
 ///
 /// # Errors
-/// As [`call`].
+/// Fails as [`call`] does.
 pub fn draw(id: BuiltinId, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
     match implementation(id).ok_or_else(|| unsupported(id))? {
         Implementation::Function(Builtin::Random(f)) => f(rng, args),

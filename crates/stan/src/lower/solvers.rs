@@ -42,7 +42,7 @@ impl Call<'_> {
     }
 }
 
-/// The parts of values that depend on parameters, as nodes in sequence.
+/// Collects the parts of values that depend on parameters, as nodes in sequence.
 pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {}

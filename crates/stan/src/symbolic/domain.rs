@@ -58,7 +58,7 @@ impl Domain {
     }
 }
 
-/// The domain check of an argument of `function`.
+/// Checks the domain of an argument of `function`.
 ///
 /// # Errors
 /// Fails if the value is outside, which rejects the point.
@@ -108,7 +108,7 @@ pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnR
     check_known(function, e, what, domain).map(|_| ())
 }
 
-/// The domain check of an argument. It rejects draws outside the domain.
+/// Checks the domain of an argument, and rejects draws outside the domain.
 ///
 /// # Errors
 /// Fails if a known value is outside.

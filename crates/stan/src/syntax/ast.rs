@@ -48,9 +48,9 @@ pub struct Ident {
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its kind.
+    /// The kind of the expression.
     pub kind: ExprKind,
-    /// Its location in the source.
+    /// The location of the expression in the source.
     pub span: Span,
     /// Longest path to a leaf; the parser keeps it below a limit, so that walks may recurse.
     pub height: u32,
@@ -275,9 +275,9 @@ pub struct Decl {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// Its kind.
+    /// The kind of the statement.
     pub kind: StmtKind,
-    /// Its location in the source.
+    /// The location of the statement in the source.
     pub span: Span,
 }
 

@@ -55,7 +55,8 @@ fn run(text: &[u8], is: impl Fn(u8) -> bool) -> usize {
     text.iter().take_while(|&&c| is(c)).count()
 }
 
-/// The leading string and its length; no token, but its length, if it is not closed on its line.
+/// The string literal at the start of `text` and its length. If the literal is not closed on its line, the token is
+/// `None`, and the length reaches to the end of the line or of the text.
 fn string(text: &str) -> (Option<TokenKind>, usize) {
     match text[1..].find(['"', '\n']).map(|inside| inside + 1) {
         Some(end) if text.as_bytes()[end] == b'"' => (Some(TokenKind::Str), end + 1),
@@ -63,7 +64,8 @@ fn string(text: &str) -> (Option<TokenKind>, usize) {
     }
 }
 
-/// The token in front and its length; `text` is not empty and starts with no comment and no string.
+/// The token at the start of `text` and its length. `None` if no token starts there. The text must not be empty and
+/// must not start with a comment or a string.
 fn token(text: &str) -> Option<(TokenKind, usize)> {
     let bytes = text.as_bytes();
     match bytes[0] {

@@ -5,9 +5,9 @@ use crate::source::Span;
 /// A token and its position; its text is read from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its kind.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// Its location in the source.
+    /// The location of the token in the source.
     pub span: Span,
 }
 

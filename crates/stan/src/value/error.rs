@@ -170,7 +170,7 @@ impl Halt {
     /// Runs work that may take a long time.
     ///
     /// # Errors
-    /// The interrupt, as [`ErrorKind::Limit`].
+    /// Returns the interrupt, as [`ErrorKind::Limit`].
     pub fn during<T: Send + 'static>(
         &self,
         span: Span,
@@ -194,7 +194,7 @@ impl Halt {
     /// The error that ends the evaluation at `span`, if an interrupt is pending.
     ///
     /// # Errors
-    /// The reason, as [`ErrorKind::Limit`].
+    /// Returns the reason, as [`ErrorKind::Limit`].
     pub fn check(&self, span: Span) -> Eval<()> {
         match self.reason() {
             None => Ok(()),
@@ -284,7 +284,7 @@ pub fn show_bytes(bytes: f64) -> String {
 /// Rejects arguments of 3F2 with a wrong number of elements.
 ///
 /// # Errors
-/// Always an invalid size.
+/// Always returns an invalid size.
 pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {
     if (above, below) != (3, 2) {
         return Err(FnError::invalid(format!(

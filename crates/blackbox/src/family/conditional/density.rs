@@ -265,8 +265,8 @@ impl Family for Conditional {
         });
         self.arrange(blocks, &mut out);
     }
-    /// The Fisher information at the mean of the global parameters, without terms that couple features or regressions
-    /// of one column.
+    /// Computes the Fisher information at the mean of the global parameters, without terms that couple features or
+    /// regressions of one column.
     fn precondition(
         &self,
         omega: &[f64],

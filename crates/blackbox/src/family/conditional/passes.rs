@@ -93,7 +93,7 @@ impl Conditional {
         pass
     }
 
-    /// The draws of a block, with intermediate results.
+    /// Computes the draws of a block, with intermediate results.
     pub(super) fn go(&self, omega: &[f64], noise: Rows<'_>, pass: &mut Pass, z: &mut RowsMut<'_>) {
         let (k, n) = (self.globals.len(), self.locals.len());
         pass.x.clear();
@@ -155,8 +155,8 @@ impl Conditional {
         out
     }
 
-    /// Derivatives with respect to a block's noise, global parameters first, from derivatives with respect to the
-    /// draws, whose global and local parameters are in the given order. Includes the log Jacobian if `stretched`.
+    /// Computes derivatives with respect to a block's noise, global parameters first, from derivatives with respect to
+    /// the draws, whose global and local parameters are in the given order. Includes the log Jacobian if `stretched`.
     pub(super) fn pulled(
         &self,
         omega: &[f64],
@@ -215,7 +215,8 @@ impl Conditional {
         out
     }
 
-    /// The draws for given noise, and the intermediate results that [`pull_density`](Self::pull_density) needs.
+    /// Computes the draws for given noise, and the intermediate results that [`pull_density`](Self::pull_density)
+    /// needs.
     pub(crate) fn passes(
         &self,
         omega: &[f64],

@@ -70,7 +70,7 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Sets the target's map to that of the state.
+    /// Sets the target's map to the base map composed with the map of the state.
     pub(super) fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }

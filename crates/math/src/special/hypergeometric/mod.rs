@@ -154,7 +154,7 @@ impl<T: Number> Terms<T> {
         std::iter::once(self.value).chain(rest.copied())
     }
 
-    /// The product with a function of argument `i`, given with its first two derivatives.
+    /// Forms the product with a function of argument `i`, given with its first two derivatives.
     fn multiply(&mut self, i: usize, [f, slope, curvature]: [T; 3]) {
         let n = self.first.len();
         if self.order >= 2 {

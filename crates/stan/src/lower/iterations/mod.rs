@@ -255,7 +255,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The body of the iterations.
+    /// Lowers the body of the iterations.
     pub(super) fn iteration(&mut self, body: &Stmt) -> Eval<()> {
         match &body.kind {
             StmtKind::Block(stmts) => self.nested(body.span, |lower| lower.iteration_of(stmts)),
@@ -357,7 +357,7 @@ impl<'g> Lower<'_, 'g> {
             };
             match bad.scalar() {
                 Some(0.0) => {}
-                Some(_) => return Err(one_by_one("an iteration rejects for all parameter values")),
+                Some(_) => return Err(one_by_one("an iteration rejects every parameter value")),
                 None => {
                     roots.push(bad.id);
                     tape.guards.borrow_mut().push(bad.id);

@@ -212,7 +212,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(value.map(|value| self.column_of(value)))
     }
 
-    /// The values of the outer iterations, for the inner ones.
+    /// Passes the values of the outer iterations to the inner ones.
     fn hand_down(
         &mut self,
         saved: &[Option<Sym>],

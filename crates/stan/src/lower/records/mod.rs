@@ -100,8 +100,8 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
 /// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
 ///
 /// # Errors
-/// The errors of [`super::lower`], and [`ErrorKind::Records`] if `name` counts no records or the log density is not a
-/// sum over them.
+/// Fails as [`super::lower`] does, and with [`ErrorKind::Records`] if `name` counts no records or the log density is
+/// not a sum over them.
 pub fn lower_records(
     bound: &BoundModel,
     options: LowerOptions,
@@ -115,7 +115,7 @@ pub fn lower_records(
 /// records at once.
 ///
 /// # Errors
-/// As [`lower_records`].
+/// Fails as [`lower_records`] does.
 pub fn lower_block(
     bound: &BoundModel,
     options: LowerOptions,
@@ -438,7 +438,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The error of an operation without a form for one value per record.
+    /// Returns the error of an operation without a form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -532,7 +532,7 @@ impl<'g> Lower<'_, 'g> {
         }))
     }
 
-    /// A variable over the records.
+    /// Declares a variable over the records.
     pub(super) fn declare_records(&mut self, decl: &Decl, ty: &Sized, span: Span) -> Eval<()> {
         let one = Sym::from(ty.empty());
         let value = match &decl.init {

@@ -89,7 +89,7 @@ impl<'g> Cx<'g> {
     /// Rows and columns of a matrix or vector.
     ///
     /// # Errors
-    /// For arrays.
+    /// Fails for arrays.
     pub fn extents(&self, x: &Sym) -> FnResult<(usize, usize)> {
         let dims = x.dims()?;
         if dims.array.is_empty() {
