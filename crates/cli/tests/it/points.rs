@@ -278,7 +278,7 @@ fn what_cannot_be_fitted_is_named() {
         (
             vec!["mixture", "fit", &data, "-k", "2", "--kind", "multinomial"],
             3,
-            "take counts",
+            "need counts",
         ),
         (
             vec!["mixture", "fit", &data, "-k", "2", "--temper", "warm"],

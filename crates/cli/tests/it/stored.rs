@@ -120,7 +120,7 @@ fn points_go_on_for_more_passes() {
     let longer = jensen(resume.into_iter().chain(["--passes", "4"]));
     assert!([0, 4].contains(&longer.code), "{}", longer.stderr);
     let again = judged(&folder);
-    assert_eq!(again["status"], "completed all passes: 4, in 12 iterations");
+    assert_eq!(again["status"], "completed all passes: 4, after 12 iterations");
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn bags_and_texts_give_the_same_documents() {
     let error = sources(&[at("x.dat"), at("texts.txt")], |_| {})
         .unwrap_err()
         .to_string();
-    assert!(error.contains("mixed"), "{error}");
+    assert!(error.contains("cannot mix"), "{error}");
 }
 
 #[test]

@@ -300,7 +300,7 @@ fn shards_that_cannot_be_are_named() {
     };
     let columns = instead("a,b\n1,2\n");
     assert!(
-        columns.contains("other.csv` has the columns `a`, `b` (2), and")
+        columns.contains("other.csv` has the columns `a`, `b` (2), but")
             && columns.contains("0.csv` has `a`, `b`, `c` (3)"),
         "{columns}"
     );
@@ -317,7 +317,7 @@ fn shards_that_cannot_be_are_named() {
     assert!(said(&request, &empty).contains("the column `b` has no number in any file"));
     let (_, binary) = requests().swap_remove(4);
     assert!(
-        said(&binary, &shards).contains("0.csv` holds")
+        said(&binary, &shards).contains("0.csv` has")
             && said(&binary, &shards).contains("binary components need 0 and 1")
     );
     let many = MixtureRequest {
