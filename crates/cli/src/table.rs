@@ -231,6 +231,6 @@ mod tests {
         assert!(khat_meaning(1.4, 0.7, false, false).contains("far"));
         assert!(khat_meaning(f64::INFINITY, 0.7, true, false).contains("far"));
         // Reasons against the approximation alone are not a warning if the draws can be trusted.
-        assert!(khat_meaning(0.8, 0.7, true, true).contains("the draws are refined"));
+        assert!(khat_meaning(0.8, 0.7, true, true).contains("refines the draws"));
     }
 }

@@ -467,8 +467,8 @@ mod tests {
         let units = Units::of_rows(5, &rows, Standardise::On).unwrap();
         assert_eq!((units.width(), units.columns()), (3, 5));
         let said = units.notes(&names(5));
-        assert!(said[0].ends_with("left out: `c1` (7)"), "{said:?}");
-        assert!(said[1].ends_with("left out: `c3` (of `c0`)"), "{said:?}");
+        assert!(said[0].ends_with("constant columns: `c1` (7)"), "{said:?}");
+        assert!(said[1].ends_with("up to units: `c3` (of `c0`)"), "{said:?}");
         let inside = units.rows(&rows);
         for (row, inside) in rows.chunks(5).zip(inside.chunks(3)) {
             let sds = [1.0, 1.0, 1e-6, 2e3, 1.0];

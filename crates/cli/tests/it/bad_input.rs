@@ -381,6 +381,10 @@ fn includes_stay_in_their_folders() {
         std::os::unix::fs::symlink(desk.path("secret.stan"), desk.path("parts/link.stan")).unwrap();
         let model = program("link.stan");
         let finished = jensen(["check", &model, "--include", &parts]).expect(3);
-        assert!(finished.stderr.contains("points outside"), "{}", finished.stderr);
+        assert!(
+            finished.stderr.contains("points outside"),
+            "{}",
+            finished.stderr
+        );
     }
 }

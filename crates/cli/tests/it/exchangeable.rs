@@ -164,7 +164,12 @@ fn what_counts_no_records_is_refused() {
         3,
         &["no variable `M`", "`N`"],
     );
-    refused(kid, &["--exchangeable", "mom_hs"], 3, &["no single `int`"]);
+    refused(
+        kid,
+        &["--exchangeable", "mom_hs"],
+        3,
+        &["not a single `int`"],
+    );
     refused(
         kid,
         &["--exchangeable", "N", "--batch", "1000"],

@@ -97,7 +97,7 @@ fn a_flipped_bit_is_output() {
     fs::remove_file(Path::new(&out).join("digests.json")).unwrap();
     let said = jensen(draws).expect(3).stderr;
     assert!(
-        said.contains("digests.json") && said.contains("gone"),
+        said.contains("digests.json") && said.contains("is missing"),
         "{said}"
     );
 }
@@ -713,7 +713,7 @@ fn a_corpus_that_changes_under_a_fit_is_one_error() {
                 .expect("a file");
             file.set_len(0).expect("it can be cut");
         }),
-        ("changed while it was read", |path| {
+        ("changed while Jensen read it", |path| {
             let length = fs::metadata(path).expect("a file").len() as usize;
             // In place: a newly created file is short for a moment.
             let file = fs::OpenOptions::new().write(true).open(path);
@@ -793,7 +793,7 @@ fn graphs_without_nodes_or_with_numbers_beyond_reason_are_refused() {
     for (text, said) in [
         ("", "has no nodes"),
         ("0\n", "has no nodes"),
-        ("0\n5\n", "this number"),
+        ("0\n5\n", "0 nodes"),
         ("1 291539607528\n", "291539607527"),
         ("1 18446744073709551615\n", "18446744073709551614"),
     ] {

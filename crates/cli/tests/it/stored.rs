@@ -120,7 +120,10 @@ fn points_go_on_for_more_passes() {
     let longer = jensen(resume.into_iter().chain(["--passes", "4"]));
     assert!([0, 4].contains(&longer.code), "{}", longer.stderr);
     let again = judged(&folder);
-    assert_eq!(again["status"], "completed all passes: 4, after 12 iterations");
+    assert_eq!(
+        again["status"],
+        "completed all passes: 4, after 12 iterations"
+    );
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn requests_changed_by_hand_are_refused() {
         fs::write(folder.join("run.json"), run.to_string()).unwrap();
         let refused = jensen(command.into_iter().chain(["--resume", name(&folder)])).expect(3);
         assert!(
-            refused.stderr.contains("run.json") && refused.stderr.contains("was changed"),
+            refused.stderr.contains("run.json") && refused.stderr.contains("damaged or changed"),
             "{}",
             refused.stderr
         );

@@ -591,7 +591,7 @@ fn bad_data_are_refused_by_location() {
     refused(
         &["vae", "fit", &desk.name("pictures")],
         3,
-        &["b.pgm", "1x2", "2x1", "one size"],
+        &["b.pgm", "1x2", "2x1", "same size"],
     );
 
     fs::write(desk.path("small-idx3"), idx(&[2, 2, 2], &[9; 8])).unwrap();
@@ -735,7 +735,7 @@ fn divergence_keeps_the_last_good_weights() {
     assert_eq!(made["trusted"], false);
     let status = made["status"].as_str().unwrap();
     assert!(
-        status.contains("diverged") && status.contains("last good weights"),
+        status.contains("diverged") && status.contains("last weights with a finite bound"),
         "{status}"
     );
     assert!(desk.path("run/approximation.safetensors").is_file());

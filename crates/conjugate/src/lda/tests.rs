@@ -923,7 +923,7 @@ fn unfit_input_is_named() {
         s.learn_eta = true;
         s.temper = Temper::Global(GlobalTempering::default());
     };
-    assert!(refused(&documents, &unknown).contains("fixed priors"));
+    assert!(refused(&documents, &unknown).contains("fixed alpha and eta"));
 }
 
 #[test]

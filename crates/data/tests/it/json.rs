@@ -302,9 +302,15 @@ fn text_that_is_not_utf8_is_refused_at_the_byte() {
 #[test]
 fn nesting_is_bounded() {
     let (message, ..) = refuse(&format!("{{\"x\": {}", "[".repeat(1_000_000)));
-    assert!(message.starts_with("more than 64 nested lists"), "{message}");
+    assert!(
+        message.starts_with("more than 64 nested lists"),
+        "{message}"
+    );
     let (message, ..) = refuse(&format!("{{\"x\": {}", "{\"1\": ".repeat(100_000)));
-    assert!(message.starts_with("more than 64 nested lists"), "{message}");
+    assert!(
+        message.starts_with("more than 64 nested lists"),
+        "{message}"
+    );
 }
 
 #[test]

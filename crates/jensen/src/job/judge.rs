@@ -224,7 +224,7 @@ mod tests {
         let evidence = planned(used_up(Limit::Iterations(20)));
         let made = Judgement::of(&evidence, 20);
         assert!(made.trusted && !made.converged && made.warnings.is_empty());
-        assert_eq!(made.status, "all passes are made: 2, in 20 iterations");
+        assert_eq!(made.status, "all passes are made: 2, after 20 iterations");
         for (status, iterations) in [
             (used_up(Limit::Seconds(1.0)), 20),
             (used_up(Limit::Iterations(10)), 10),
@@ -278,7 +278,7 @@ mod tests {
             assert!(!judged.trusted);
             let said = &judged.warnings[0];
             assert!(
-                said.contains("one component, is better: -10.0000"),
+                said.contains("one component, predicts better than the fit: -10.0000"),
                 "{said}"
             );
             assert!(said.ends_with("Ask for one."), "{said}");

@@ -218,7 +218,7 @@ mod tests {
             ),
             ("gaussian(sd=1)", "no `sd`, only variance"),
             ("poisson(rate=1)", "`poisson` has no parameters"),
-            ("gaussian + gaussian", "not a sum"),
+            ("gaussian + gaussian", "found a sum"),
             ("gaussian(", "column 10: expected an argument"),
         ] {
             let error = parse_likelihood(text).unwrap_err().to_string();

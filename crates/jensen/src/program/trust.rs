@@ -120,6 +120,9 @@ mod tests {
             ..given
         };
         let why = alone.over(usual).unwrap_err().to_string();
-        assert!(why.contains("delta0 must lie between 0 and 2"), "{why}");
+        assert!(
+            why.contains("delta0 is 3, but must be between 0 and 2"),
+            "{why}"
+        );
     }
 }

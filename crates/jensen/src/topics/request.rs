@@ -275,7 +275,7 @@ mod tests {
         );
         for (name, request) in [
             (
-                "collapsed",
+                "needs mean-field",
                 TopicsRequest {
                     inference: Some("cvb0".into()),
                     ..flags.clone()

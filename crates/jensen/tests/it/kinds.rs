@@ -169,7 +169,7 @@ fn values_that_a_column_cannot_have_are_named() {
     let mut wrong = counts.clone();
     wrong[3] = 1.5;
     let error = refused(&all(&[numbers.clone(), wrong, cities.clone()]));
-    assert!(error.contains("`visits` holds 1.5"), "{error}");
+    assert!(error.contains("the column `visits` has 1.5"), "{error}");
     let error = refused(&points(&["temperature", "city"], &[&numbers, &cities]));
     assert!(error.contains("there is no column `visits`"), "{error}");
     // A new category of new rows.
@@ -182,5 +182,8 @@ fn values_that_a_column_cannot_have_are_named() {
         .explain(&all(&[numbers, counts, other]))
         .unwrap_err()
         .to_string();
-    assert!(error.contains("`city` holds 11, a category"), "{error}");
+    assert!(
+        error.contains("the column `city` has 11, a category"),
+        "{error}"
+    );
 }
