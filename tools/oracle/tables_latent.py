@@ -64,7 +64,7 @@ table("constant_column", {"area": area, "year": np.full(n, 2020.0), "copy": 3 * 
 whole = sm.OLS(price, sm.add_constant(area)).fit()
 case(
     "constant_column", "gaussian", "intercept() + fixed(area, year, copy)",
-    effects=effects(whole, ["intercept", "fixed[area]"]), trusted=True, says="left out",
+    effects=effects(whole, ["intercept", "fixed[area]"]), trusted=True, says="Jensen omits",
 )
 case(
     "no_room", "gaussian", "intercept() + fixed(area, variance=1e-6)",

@@ -214,7 +214,7 @@ fn what_counts_no_records_is_refused() {
         "dyes_variance_components",
         &["--exchangeable", "BATCHES"],
         3,
-        &["sized by `BATCHES`"],
+        &["size of parameter `batch_mean` is `BATCHES`"],
     );
 }
 

@@ -156,7 +156,7 @@ fn what_is_missing_or_no_number_is_refused_with_its_location() {
             "e",
             &|group| group.lists[3] = vec![1.0],
             "row 7",
-            "another length than the 2",
+            "length differs from the 2",
         ),
         ("e", &|group| group.lists[0].clear(), "row 4", "is empty"),
         (
@@ -220,7 +220,7 @@ fn files_that_differ_are_damaged_or_change_are_refused() {
     write(&paths[0], SCHEMA, &[Group::of(301, 0)]);
     let message = refused(files.read(&["a"], &files.groups()));
     assert!(
-        message.contains("was changed while it was read"),
+        message.contains("changed while Jensen read it"),
         "{message}"
     );
     assert_ne!(RowFiles::open(&paths[..1]).unwrap().digest(), before);

@@ -482,14 +482,18 @@ mod tests {
             (
                 Format::Uci,
                 "4\n3\n3\n1 1 2\n",
-                "promises 3 entries and has 1",
+                "announces 3 entries but has 1",
             ),
             (
                 Format::Uci,
                 "4\nthree\n3\n",
                 "line 2: expected the number of words",
             ),
-            (Format::Uci, "4\n9\n3\n", "9 terms, but its vocabulary 3"),
+            (
+                Format::Uci,
+                "4\n9\n3\n",
+                "9 terms, but its vocabulary has 3",
+            ),
             (
                 Format::Uci,
                 "2\n3\n2\n2 1 2\n1 1 1\n",
@@ -497,7 +501,7 @@ mod tests {
             ),
             (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is beyond"),
             (Format::Uci, "2\n3\n2\n3 1 2\n", "document 3 is not among"),
-            (Format::Uci, "2\n3\n2\n1 1 1.5\n", "a whole count"),
+            (Format::Uci, "2\n3\n2\n1 1 1.5\n", "an integer count"),
             (
                 Format::Ldac,
                 "2 0:1 1:1\n3 0:1\n",
@@ -514,7 +518,7 @@ mod tests {
             (
                 Format::MatrixMarket,
                 "%%MatrixMarket matrix coordinate integer general\n21474836473 3 1\n1 1 2\n",
-                "line 2: 21474836473 documents with 1 entries in all",
+                "line 2: 21474836473 documents have 1 entries in total",
             ),
         ];
         for (format, text, expected) in cases {

@@ -184,7 +184,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
         let refused = || read(folder.path()).unwrap_err().to_string();
-        assert!(refused().contains("holds no PNG"));
+        assert!(refused().contains("has no PNG"));
         put("a.pgm", b"P5 2 1 255\n\x07\xff");
         put("b.pgm", b"P5 1 2 255\n\x07\xff");
         let said = refused();

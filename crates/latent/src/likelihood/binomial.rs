@@ -8,7 +8,7 @@ use crate::site::logistic::{self, Logistic};
 
 pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "binomial",
-    law: "of `--trials`, each with a probability whose logit is η",
+    law: "successes in `--trials` trials, each with a probability whose logit is η",
     parameters: &[],
     usual: &[],
     priors: &[],

@@ -73,7 +73,7 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
         while (x < a) x *= 2;\n  target += -x * a;\n}";
     let found = refused(switched);
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
-    assert!(found[0].2.contains("with some data"), "{found:?}");
+    assert!(found[0].2.contains("for some data"), "{found:?}");
     // As that does a switch without bounds that is off.
     let off = switched.replace("int<lower=0, upper=1> careful", "int quick");
     let found = refused(&off.replace("if (careful)", "if (!quick)"));

@@ -529,7 +529,7 @@ fn recursion_fits_the_stack() {
     assert_eq!(kind, ErrorKind::Excess);
     assert_eq!(
         message,
-        "gave up 1000 levels deep: does this recursion end?"
+        "stopped 1000 levels deep: does this recursion end?"
     );
 }
 

@@ -368,7 +368,7 @@ fn a_root_that_is_no_mode_rejects_the_draw() {
         .log_density(&[0.1], true, false)
         .unwrap_err();
     assert!(
-        message.message.contains("there is none"),
+        message.message.contains("not a mode"),
         "{}",
         message.message
     );

@@ -249,7 +249,7 @@ fn what_cannot_work_is_refused_with_the_way_out() {
     let text = refusal(settings(RecordEstimator::JointExact));
     assert!(text.contains("one linear predictor") && text.contains("choose `joint`"));
     let text = refusal(settings(RecordEstimator::Ens { beta: 2.0 }));
-    assert!(text.contains("[0, 1]"), "{text}");
+    assert!(text.contains("from 0 to 1"), "{text}");
 
     let large = matches(10_001, 5);
     let family: Arc<dyn Family> = Arc::new(MeanField::new(5));

@@ -388,7 +388,7 @@ impl<'g> Lower<'_, 'g> {
             match (axis.inside, depends) {
                 (_, Global) | (true, Record) | (false, Additive) => {}
                 _ => {
-                    let message = "records interact: this term is not a sum of one term per record";
+                    let message = "records interact: this term is not a sum over records";
                     return Err(FnError::records(message).at(span));
                 }
             }

@@ -292,19 +292,14 @@ fn programs_whose_records_interact_say_where() {
         ("garch_1_1", "T", 20, "not a sum over records"),
         ("hmm_gaussian", "N", 15, "another one"),
         ("gp_regression", "N", 16, "every pair of records"),
-        (
-            "dyes_variance_components",
-            "BATCHES",
-            9,
-            "sized by `BATCHES`",
-        ),
+        ("dyes_variance_components", "BATCHES", 9, "is `BATCHES`"),
         (
             "dyes_variance_components",
             "SAMPLES",
             4,
             "no data have the size",
         ),
-        ("kidscore_interaction", "kid_score", 4, "no single `int`"),
+        ("kidscore_interaction", "kid_score", 4, "not a single `int`"),
     ] {
         let model = model(name);
         let error = lower_records(&model, LowerOptions::default(), count)
@@ -316,10 +311,7 @@ fn programs_whose_records_interact_say_where() {
     }
     let model = model("kidscore_interaction");
     let error = lower_records(&model, LowerOptions::default(), "M").expect_err("no such data");
-    assert!(
-        error.message.contains("count the records are `N`"),
-        "{error}"
-    );
+    assert!(error.message.contains("count the records: `N`"), "{error}");
 }
 
 /// The data of some records: everything with an element for each of them, cut.
