@@ -376,11 +376,11 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 axpy(*value, solved, row);
             }
             let of_nonzeros = &mut weights[local * f..];
-            for j in 0..local {
+            for (j, spread) in spreads.iter().enumerate() {
                 let p = symbolic.diagonal(j);
                 let own = mode.factor[p];
                 axpy(
-                    own.ln() + spreads[j],
+                    own.ln() + spread,
                     solved,
                     &mut of_nonzeros[p * f..(p + 1) * f],
                 );

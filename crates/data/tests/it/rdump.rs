@@ -46,106 +46,108 @@ fn values_are_read_and_reordered() {
     }
 }
 
+/// Files that cannot be read: text, message, line and column.
+const WRONG: &[(&str, &str, usize, usize)] = &[
+    (
+        "a <- c(1, NA)",
+        "data variable `a`: Stan has no missing values (NA)",
+        1,
+        11,
+    ),
+    (
+        "a <- TRUE",
+        "data variable `a`: TRUE is not a number; write 0 or 1",
+        1,
+        6,
+    ),
+    ("a <- 1\na <- 2", "data variable `a` appears twice", 2, 1),
+    (
+        "a <- structure(c(1,2,3), .Dim = c(2,2))",
+        "data variable `a`: 3 numbers do not fill .Dim = [2, 2]",
+        1,
+        26,
+    ),
+    (
+        "a <- structure(1:4, .Dim = c(-2,-2))",
+        "data variable `a`: dimensions must be integers ≥ 0",
+        1,
+        21,
+    ),
+    (
+        "a <- structure(1:4, .Names = c(1))",
+        "data variable `a`: expected `.Dim = c(…)`",
+        1,
+        21,
+    ),
+    (
+        "a <- c(1, 2",
+        "data variable `a`: the file ends where `,` or `)` should follow",
+        1,
+        12,
+    ),
+    (
+        "a <- ",
+        "data variable `a`: the file ends where a number",
+        1,
+        6,
+    ),
+    ("a 1", "expected `<-` after the name, found `1`", 1, 3),
+    ("1 <- a", "expected the name of a variable, found `1`", 1, 1),
+    (
+        "a <- 1 b <- 2",
+        "data variable `a`: expected the end of the assignment, found `b`",
+        1,
+        8,
+    ),
+    (
+        "a <- 1.2.3",
+        "data variable `a`: this is not a number",
+        1,
+        6,
+    ),
+    (
+        "a <- 12abc",
+        "data variable `a`: this is not a number",
+        1,
+        6,
+    ),
+    (
+        "a <- 1e999",
+        "data variable `a`: the number is too large",
+        1,
+        6,
+    ),
+    (
+        "a <- 1:99999999999",
+        "data variable `a`: ranges and lengths would give more than 33554432 numbers in total",
+        1,
+        6,
+    ),
+    (
+        "a <- integer(30000000)\nb <- 1:30000000",
+        "data variable `b`: ranges and lengths would give more than 33554432 numbers in total",
+        2,
+        6,
+    ),
+    (
+        "a <- 1.5:3",
+        "data variable `a`: the ends of a range must be integers",
+        1,
+        6,
+    ),
+    (
+        "a <- integer(-1)",
+        "data variable `a`: expected a length",
+        1,
+        6,
+    ),
+    ("a <- list(1)", "data variable `a`: expected a number", 1, 6),
+    ("'a <- 1", "this name has no closing quote", 1, 1),
+];
+
 #[test]
 fn errors_say_what_and_where() {
-    let cases = [
-        (
-            "a <- c(1, NA)",
-            "data variable `a`: Stan has no missing values (NA)",
-            1,
-            11,
-        ),
-        (
-            "a <- TRUE",
-            "data variable `a`: TRUE is not a number; write 0 or 1",
-            1,
-            6,
-        ),
-        ("a <- 1\na <- 2", "data variable `a` appears twice", 2, 1),
-        (
-            "a <- structure(c(1,2,3), .Dim = c(2,2))",
-            "data variable `a`: 3 numbers do not fill .Dim = [2, 2]",
-            1,
-            26,
-        ),
-        (
-            "a <- structure(1:4, .Dim = c(-2,-2))",
-            "data variable `a`: dimensions must be integers ≥ 0",
-            1,
-            21,
-        ),
-        (
-            "a <- structure(1:4, .Names = c(1))",
-            "data variable `a`: expected `.Dim = c(…)`",
-            1,
-            21,
-        ),
-        (
-            "a <- c(1, 2",
-            "data variable `a`: the file ends where `,` or `)` should follow",
-            1,
-            12,
-        ),
-        (
-            "a <- ",
-            "data variable `a`: the file ends where a number",
-            1,
-            6,
-        ),
-        ("a 1", "expected `<-` after the name, found `1`", 1, 3),
-        ("1 <- a", "expected the name of a variable, found `1`", 1, 1),
-        (
-            "a <- 1 b <- 2",
-            "data variable `a`: expected the end of the assignment, found `b`",
-            1,
-            8,
-        ),
-        (
-            "a <- 1.2.3",
-            "data variable `a`: this is not a number",
-            1,
-            6,
-        ),
-        (
-            "a <- 12abc",
-            "data variable `a`: this is not a number",
-            1,
-            6,
-        ),
-        (
-            "a <- 1e999",
-            "data variable `a`: the number is too large",
-            1,
-            6,
-        ),
-        (
-            "a <- 1:99999999999",
-            "data variable `a`: ranges and lengths would give more than 33554432 numbers in total",
-            1,
-            6,
-        ),
-        (
-            "a <- integer(30000000)\nb <- 1:30000000",
-            "data variable `b`: ranges and lengths would give more than 33554432 numbers in total",
-            2,
-            6,
-        ),
-        (
-            "a <- 1.5:3",
-            "data variable `a`: the ends of a range must be integers",
-            1,
-            6,
-        ),
-        (
-            "a <- integer(-1)",
-            "data variable `a`: expected a length",
-            1,
-            6,
-        ),
-        ("a <- list(1)", "data variable `a`: expected a number", 1, 6),
-        ("'a <- 1", "this name has no closing quote", 1, 1),
-    ];
-    for (text, message, line, column) in cases {
+    for &(text, message, line, column) in WRONG {
         let error = match DataSet::from_rdump(text.as_bytes(), "data.R") {
             Err(DataError::Parse(e)) => e,
             other => panic!("{text}\n{other:?}"),

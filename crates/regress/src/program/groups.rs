@@ -157,7 +157,6 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
 }
 
 /// Writes the correlations of a group and their prior.
-
 pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     let cor = format!("cor{g}");
     let given = writer.priors.find(&[&cor, "cor"]);
