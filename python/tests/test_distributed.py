@@ -482,7 +482,7 @@ def test_shards_that_do_not_belong_together_are_named(corpus, tmp_path):
         with pytest.raises(ValueError, match=match):
             distributed.fit_topics(folder, 3, workers=1)
 
-    refused(lambda folder: (folder / "0002.corpus").unlink(), "missing, of 4")
+    refused(lambda folder: (folder / "0002.corpus").unlink(), "of 4 is missing")
     refused(lambda folder: shutil.copy(folder / "0001.corpus", folder / "0002.corpus"), "is from another build")
     refused(lambda folder: (folder / "shards.json").unlink(), "has no `shards.json`")
 
@@ -768,7 +768,7 @@ def test_shards_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
     incomplete = np.load(shards / "3.npy")
     incomplete[7, 1] = np.nan
     nothing = lambda file: None  # noqa: E731
-    refused(of(np.zeros((4, 3))), r"3\.npy` has the columns `V1`, `V2`, `V3` \(3\), and `.*0\.npy` has `V1`, `V2` \(2\)")
+    refused(of(np.zeros((4, 3))), r"3\.npy` has the columns `V1`, `V2`, `V3` \(3\), but `.*0\.npy` has `V1`, `V2` \(2\)")
     refused(of(np.array([[1.0, np.inf]])), r"3\.npy`, row 1: the value of `V2` is not finite")
     refused(of(incomplete), r"3\.npy`, row 8: the value of `V2` is missing; inferred temperatures", temper="global")
     refused(lambda file: file.write_bytes(b"no table"), r"3\.npy")

@@ -92,4 +92,4 @@ def test_what_cannot_be_read_is_one_error_with_its_place(tmp_path):
     refused(r"part-1\.parquet` cannot be read as Parquet")
     refused("both the data and the records have `N`", data={**shared, "N": 3})
     refused("needs --exchangeable", exchangeable=None, batch=None)
-    refused("joint-exact visits records all over", estimator="joint-exact")
+    refused("joint-exact visits records from all blocks", estimator="joint-exact")
