@@ -300,7 +300,7 @@ fn write_results(
     summary: &str,
     mut digests: Digests,
 ) -> Result<(), Error> {
-    // The time of the run's earlier part does not belong to these files.
+    // The `fit.json` of the run's earlier part does not describe these files.
     folder.remove(Kept::Fit).map_err(Error::output)?;
     let mut names = vec![Kept::Trace.file_name().to_owned()];
     names.extend(files.iter().map(|file| file.name.clone()));
