@@ -104,8 +104,8 @@ const MOST_COORDINATES: usize = 400;
 /// moments.
 const NUMBERS: usize = 1 << 20;
 
-/// Operations of all draws, some eight seconds of one thread, beyond which an evaluation begins with a quarter of them. It ends there if
-/// the effective draws suffice, which they do if one in two is effective.
+/// Operations of all draws beyond which an evaluation begins with a quarter of the draws: some eight seconds of one thread, as [`CALL`]
+/// is a quarter of a second. The quarter suffices if one draw in two is effective.
 const DEAR: u64 = 1 << 33;
 
 /// Assumed cost of a draw, in coordinates, if `work()` is `None`, as for solvers. With four coordinates, 131 072 draws

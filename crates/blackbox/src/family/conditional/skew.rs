@@ -11,8 +11,8 @@ use jensen_math::vmath as vm;
 use crate::family::globals::{load, store};
 use crate::family::rows::{LaneRow, Rows, WIDTH};
 
-/// Below this size of g, power series replace quotients whose numerators cancel: the value keeps 13 digits, and so do derivatives
-/// with respect to g.
+/// Below these sizes of g, power series replace quotients whose numerators cancel. Just above them, a value keeps 13 digits, a first
+/// derivative with respect to g 13, and a second one 11.
 const SMALL: f64 = 1e-3;
 const SMALL_IN_DERIVATIVES: f64 = 0.05;
 
@@ -28,7 +28,7 @@ pub(crate) fn variance(g: f64) -> f64 {
     }
 }
 
-/// The g whose map has this skewness, as far as it is below [`LARGEST`].
+/// The g whose map has this skewness, at most [`LARGEST`] in size.
 pub(crate) fn of_skewness(skewness: f64) -> f64 {
     let of = |g: f64| ((g * g).exp() + 2.0) * (g * g).exp_m1().sqrt();
     let size = skewness.abs();
