@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use jensen_math::special::lgamma;
 
+use crate::Range;
+
 /// A prior density of a hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorDensity {
@@ -54,6 +56,11 @@ pub enum PriorDensity {
         mean: f64,
         /// Its standard deviation.
         sd: f64,
+    },
+    /// For a correlation: proportional to (1 − ρ²)^(shape − 1), as of two variables under an LKJ prior.
+    Lkj {
+        /// The shape; 1 is uniform.
+        shape: f64,
     },
     /// Beta, on (0, 1).
     Beta {
@@ -140,12 +147,31 @@ impl PriorDensity {
                     -(1.0 + z / sd) / value,
                 )
             }
+            Self::Lkj { shape } => (
+                (shape - 1.0) * (-value * value).ln_1p() + lgamma(shape + 0.5)
+                    - lgamma(*shape)
+                    - 0.5 * std::f64::consts::PI.ln(),
+                -2.0 * (shape - 1.0) * value / ((1.0 - value) * (1.0 + value)),
+            ),
             Self::Beta { a, b } => (
                 lgamma(a + b) - lgamma(*a) - lgamma(*b)
                     + (a - 1.0) * value.ln()
                     + (b - 1.0) * (-value).ln_1p(),
                 (a - 1.0) / value - (b - 1.0) / (1.0 - value),
             ),
+        }
+    }
+
+    /// Whether its values are those of this range.
+    pub(crate) fn is_on(&self, range: Range) -> bool {
+        match self {
+            Self::Flat => true,
+            Self::Correlation { .. } | Self::Lkj { .. } => range == Range::Between(-1.0, 1.0),
+            Self::Share { .. } | Self::Beta { .. } => range == Range::Between(0.0, 1.0),
+            Self::Power { .. }
+            | Self::Gamma { .. }
+            | Self::InverseGamma { .. }
+            | Self::LogNormal { .. } => range == Range::Positive,
         }
     }
 
@@ -325,6 +351,7 @@ mod tests {
                 f64::INFINITY,
             ),
             (PriorDensity::Beta { a: 1.5, b: 2.5 }, 0.0, 1.0),
+            (PriorDensity::Lkj { shape: 2.5 }, -1.0, 1.0),
         ]
     }
 
