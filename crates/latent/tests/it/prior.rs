@@ -243,7 +243,10 @@ fn gradients_of_processes() {
             data: (0..80).map(|i| f64::from(i % 7)).collect(),
         };
         let mut fixed = factor(Shape::Constant, &groups, &[]);
-        fixed.variance.free = false;
+        fixed.variance = fixed.variance.map(|variance| Setting {
+            free: false,
+            ..variance
+        });
         // (rbf · matern · fixed constant) + linear · same + same.
         let process = GaussianProcess::new(vec![
             vec![
