@@ -160,7 +160,7 @@ pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Saa<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,

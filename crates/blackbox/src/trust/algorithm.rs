@@ -56,7 +56,7 @@ const RETREAT_DRAWS: usize = 128;
 /// Largest number of times that scales are halved in an iteration.
 const HALVINGS: usize = 8;
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,

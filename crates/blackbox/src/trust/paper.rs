@@ -152,7 +152,7 @@ impl Snapshot for PaperTrustState {
     }
 }
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
