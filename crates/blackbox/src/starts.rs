@@ -1,10 +1,10 @@
-//! A robust start: runs several short fits from different points and keeps the best.
+//! A robust start: several short fits from different points, of which the best is kept.
 //!
-//! Every start is a mean-field fit on the same few draws, so their bounds are exactly comparable. A start uses even
-//! fewer draws for most of its path. It ends early if it reaches the optimum of an earlier start. Its initial spread
-//! comes from the curvature of the density (at most 1), so extreme scales do not put the first draws out of range. A
-//! start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum while the
-//! density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
+//! Every start is a mean-field fit on the same few draws, so their bounds are directly comparable. For most of its
+//! path, a start uses even fewer draws. It ends early if it reaches the optimum of an earlier start. Its initial spread
+//! comes from the curvature of the density (at most 1), so extreme scales do not put the first draws outside the range.
+//! A start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum while
+//! the density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -39,15 +39,15 @@ pub use settings::StartSettings;
 /// Number of draws for the path of a start, before it is evaluated on the shared draws.
 const SCOUTING: usize = 8;
 
-/// Number of starts that run at a time.
+/// Number of starts that run concurrently.
 const WAVE: usize = 4;
 
-/// Predicted nats at which a start is at its optimum.
+/// Predicted gain in nats at which a start has reached its optimum.
 const TOLERANCE: f64 = 0.1;
 
 /// A start lags behind if it would be this many nats below the best one even if each remaining iteration gained twice
-/// the last prediction. It ends after this many iterations in that state. For rough densities, such as solvers with
-/// loose tolerances, steps shrink far from any optimum, and each costs as much as a useful one.
+/// the last prediction. A start in that state ends after this many iterations. For rough densities, such as solvers
+/// with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful one.
 const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 

@@ -1,7 +1,7 @@
 //! Gradients from minibatches of exchangeable records, for the methods in [`minibatches`](crate::minibatches).
 //!
 //! They have two sources of noise: the minibatch and the draw. The crate `jensen-glm` has models with hand-written
-//! kernels, and an example of a whole fit.
+//! kernels, and an example of a complete fit.
 //!
 //! | file | subject |
 //! | --- | --- |
