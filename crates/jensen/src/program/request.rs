@@ -277,7 +277,7 @@ impl FitRequest {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method that the flags request.
+    /// The method requested by the flags.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
             // Minibatches have their own methods. The other settings equal those of stochastic gradients.
@@ -589,7 +589,7 @@ impl FitRequest {
     }
 }
 
-/// Names separated by commas, except within brackets.
+/// Splits names separated by commas, except within brackets.
 fn separate(names: &str) -> Vec<String> {
     let mut depth = 0;
     let parts = names.split(|c| {

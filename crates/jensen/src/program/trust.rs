@@ -7,7 +7,8 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Parameters of Table 1 of Regier, Jordan and McAuliffe (2017), and the first radius; absent ones have their defaults.
+/// Parameters in Table 1 of Regier, Jordan and McAuliffe (2017), and the initial radius. Absent parameters have their
+/// defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]

@@ -24,7 +24,7 @@ const DOCUMENTS: &str = "documents.corpus";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// Location of the corpus. For an update, inside the folder.
+    /// Location of the corpus. The corpus of an update is inside the folder.
     pub corpus: PathBuf,
     /// Its digest.
     pub digest: String,

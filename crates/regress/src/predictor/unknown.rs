@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::frame::Column;
 use crate::syntax::{Expr, Kind};
 
-/// A column with values that are parameters, in all or some rows.
+/// A column whose values are parameters, in some or all rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The column.

@@ -1,7 +1,7 @@
 //! A regression as a Stan program with its data, commented as a careful statistician would write it.
 //!
-//! Columns are centred at their means, parameters have the units of the data, group effects are standardised, and every
-//! prior is visible in the program.
+//! Columns are centred at their means, parameters are in the units of the data, group effects are standardised, and
+//! every prior is visible in the program.
 //!
 //! | file | subject |
 //! | --- | --- |

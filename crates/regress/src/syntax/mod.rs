@@ -102,7 +102,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// R's way of writing expressions, which is also how R names coefficients.
+/// The expression as R writes it, which is also how R names coefficients.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
