@@ -162,7 +162,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
-/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel except for −z²/2.
+/// u²/2 − u z + log Φ(z − u). Below z = u the squares cancel except for −z²/2.
 fn log_tilted_phi(z: f64, u: f64) -> f64 {
     let exponent = if z < u {
         -0.5 * z * z
@@ -172,7 +172,7 @@ fn log_tilted_phi(z: f64, u: f64) -> f64 {
     exponent + log_phi_scaled(z - u)
 }
 
-/// Above this concentration the distribution is normal to rounding, and the envelope's terms cancel.
+/// Above this concentration the distribution is normal up to rounding, and the terms of the envelope cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
 /// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.

@@ -12,13 +12,13 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The observations, whose density depends on θ.
+/// The observations, a function of θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// The passed function.
     Passed,
-    /// A library density of counts at `θ + mean`, where an index for each count selects the element. It may have a
-    /// vector of further parameters.
+    /// A density of counts in the library, evaluated at `θ + mean`, where an index for each count selects the element.
+    /// It may have a vector of further parameters.
     Library {
         /// The density.
         density: &'static str,
@@ -43,7 +43,7 @@ pub struct LaplaceForm {
 pub struct LaplaceCall<'e> {
     /// The function passed as the likelihood.
     pub function: Option<&'e FunRef>,
-    /// Its arguments, as a tuple, or those of a likelihood of the library.
+    /// The arguments of the passed function as a tuple, or those of a likelihood in the library.
     pub likelihood: &'e [Expr],
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: &'e Expr,
@@ -134,7 +134,7 @@ pub struct LaplaceSettings {
     pub root: Root,
 }
 
-/// The smallest tolerance of the search. Two more steps after it reach rounding.
+/// The smallest tolerance of the search. Two more steps after the search reach rounding error.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
@@ -258,5 +258,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// Jitter in the test for a mode, in units of the prior's mean variance.
+/// Jitter in the test for a mode, relative to the mean variance of the prior.
 pub const JITTER: f64 = 1e-8;

@@ -149,7 +149,7 @@ pub struct BoundModel {
 }
 
 impl BoundModel {
-    /// Reports only the requested variables. If they include no generated quantities, the model computes none.
+    /// Reports only the requested variables. If they include no generated quantities, the model does not compute any.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {
@@ -330,7 +330,7 @@ impl BoundModel {
         }
     }
 
-    /// Every reported part, in order, with the variable it belongs to.
+    /// Every reported part in order, with the variable to which it belongs.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
         let wanted = |at: usize| self.left_out.get(at) != Some(&true);
         let all = self.all_parts().enumerate();

@@ -1,5 +1,5 @@
-//! Facts about a value's sign and range, derived from the operations that compute it. A condition that always holds
-//! needs no guard.
+//! Facts about the sign and range of a value, derived from the operations that compute it. A condition that always
+//! holds does not need a guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 

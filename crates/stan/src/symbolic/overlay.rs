@@ -1,4 +1,4 @@
-//! Containers to which the iterations of a loop write during vectorisation.
+//! Containers to which the iterations of a loop write while they are vectorised.
 
 use std::rc::Rc;
 

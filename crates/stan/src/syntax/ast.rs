@@ -67,7 +67,7 @@ pub enum ExprKind {
     /// `target()`
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// The operator's own location is kept for messages.
+    /// The operator keeps its own location for messages.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),
@@ -174,7 +174,7 @@ pub struct SizedType {
     pub dims: Vec<Expr>,
     /// The type below the arrays.
     pub base: BaseType,
-    /// Sizes in brackets after the type: one for a vector, two for a matrix, as written.
+    /// Sizes in brackets after the type, as written: one for a vector, two for a matrix.
     pub sizes: Vec<Expr>,
     /// `<…>` as written.
     pub transform: Transform,

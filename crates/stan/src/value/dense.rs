@@ -81,7 +81,7 @@ pub struct Lu<T> {
     sign: f64,
 }
 
-/// Factors a square matrix; singular ones have a zero on the diagonal.
+/// Factors a square matrix. A singular matrix has a zero on the diagonal.
 pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
     let n = a.rows();
     if n >= LARGE {
@@ -287,7 +287,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// The factors of [`qr`], but for signs.
+/// The factors of [`qr`], up to signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
@@ -330,8 +330,8 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The largest component of each pair of vectors is positive. The vectors of singular
-/// values 0 are NaN on the longer side for small k; for large k they complete the others.
+/// rotations where k is small. The largest component of each pair of vectors is positive. For small k, the vectors of
+/// singular values 0 are NaN on the longer side. For large k they complete the others.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());

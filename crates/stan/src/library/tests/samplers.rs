@@ -1,7 +1,7 @@
 //! Random numbers against their distributions.
 //!
 //! Seeds are fixed. Each comparison allows five standard errors, which a correct sampler exceeds with probability
-//! 6·10⁻⁷. With about 150 comparisons a false alarm for a fresh seed has probability 10⁻⁴.
+//! 6·10⁻⁷. With about 150 comparisons, the probability of a false alarm with a fresh seed is 10⁻⁴.
 
 use super::{last_count, parameters, random};
 use crate::distributions::univariate;

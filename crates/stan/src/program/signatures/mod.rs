@@ -63,7 +63,7 @@ impl BuiltinId {
     }
 }
 
-/// The signature a variadic function has when these functions are passed to it, one for each function parameter in
+/// The signature of a variadic function when these functions are passed to it, one for each function parameter in
 /// order; `None` if they do not fit.
 pub(crate) fn instantiate(id: BuiltinId, passed: &[&FunctionType]) -> Option<FunctionType> {
     table::instantiate(id.pattern(), passed)
