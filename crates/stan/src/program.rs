@@ -414,7 +414,7 @@ impl SizedType {
     }
 }
 
-/// Constraint of a declaration. A constraint. Its bounds are scalars or containers of the shape of the constrained
+/// Constraint of a declaration. Its bounds are scalars or containers of the shape of the constrained
 /// value. They are of type `int` for an `int` variable, and otherwise have real elements.
 ///
 /// The [`SizedType`] of the same variable states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
