@@ -22,8 +22,8 @@ const HURRIED: usize = 32;
 /// Operations per call, which take a quarter of a second on one thread. Jensen checks the clock between calls.
 const CALL: u64 = 1 << 28;
 
-/// Number of lanes in one call to a density with this cost per draw. It does not depend on the machine, so sums over
-/// lanes do not either.
+/// Number of lanes in one call to a density with this cost per draw. The number is the same on every machine, so sums
+/// over lanes are the same too.
 fn block(work: Option<u64>) -> usize {
     // A solver has an unknown number of steps, so assume some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
