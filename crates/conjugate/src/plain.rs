@@ -11,12 +11,12 @@ use crate::pointwise::{Pointwise, untempered_bound};
 pub struct Plain {
     /// Its bound in nats. For complete points this is its log evidence.
     pub bound: f64,
-    /// The bound of a model with several components, one of which has all points. A fit below it is not optimal,
-    /// because the model contains this solution.
+    /// The bound of a model with several components, of which one contains all points. A fit with a lower bound is not
+    /// optimal, because the model contains this solution.
     pub within: f64,
 }
 
-/// Largest number of steps; one suffices unless values are missing, which take a few.
+/// Largest number of steps. One suffices unless values are missing, and a few suffice then.
 const STEPS: usize = 100;
 
 /// The bound of a model with one component.

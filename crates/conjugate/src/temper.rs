@@ -1,4 +1,4 @@
-//! Temperature policies: the weight of the likelihood during a fit.
+//! Temperature policies, which determine the weight of the likelihood during a fit.
 
 use std::str::FromStr;
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
 ///
-/// Stochastic fits begin with r uniform over it, as in the paper. Batch ascent forgets its random start only with soft
-/// assignments, so it begins at the hottest temperature.
+/// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent forgets its random start only
+/// while assignments are soft, so it begins at the hottest temperature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.

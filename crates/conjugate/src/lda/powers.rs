@@ -20,7 +20,7 @@ use super::kernel;
 use super::kernel::{WIDTH, padded};
 use crate::temper::InverseTemperatures;
 
-/// The sums for every topic, rows over the nodes, and their total over topics.
+/// The sums for every topic, as rows over the nodes, and their total over topics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PowerTable {
     pub(crate) powers: Vec<f32>,
@@ -94,7 +94,7 @@ impl Grid {
         grid
     }
 
-    /// Whether this is the grid of these inverse temperatures.
+    /// Whether this grid has these inverse temperatures.
     pub fn is_of(&self, given: &InverseTemperatures) -> bool {
         self.given == *given
     }

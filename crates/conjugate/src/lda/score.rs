@@ -45,8 +45,8 @@ pub struct Score {
     pub words: f64,
 }
 
-/// Number of documents whose words' rows are computed together. The row of a frequent word is computed once, and memory
-/// remains small.
+/// Number of documents for which the rows of words are computed together. The row of a frequent word is computed once,
+/// and memory remains small.
 const TOGETHER: usize = 1024;
 
 /// Documents that are solved in sequence.
@@ -58,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// From the scores of all documents, in their order.
+    /// The score computed from those of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -90,7 +90,7 @@ pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: S
     Completion::of(&here(&ask, documents, seed, documents.len()))
 }
 
-/// The scores of the first `count` documents, by this process.
+/// The scores of the first `count` documents, computed by this process.
 pub(crate) fn here(
     ask: &Ask<'_>,
     documents: &dyn Documents,
@@ -131,7 +131,7 @@ pub struct Piece<'a> {
     pub number: u64,
 }
 
-/// The scores of a part. `lambda` has the rows of the globals.
+/// The scores of a part. `lambda` contains the rows of the global parameters.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
