@@ -1,8 +1,8 @@
 //! The tables of an expression graph: nodes, constants, index lists, outputs.
 //!
-//! Every value is a flat list of elements for each draw (matrices are column-major) and, at run time, one row of
-//! contiguous lanes for each element. Typed ids point into tables. A node's arguments always precede it, so the node
-//! table is a topological order.
+//! Every value is a flat list of elements for each draw (matrices are column-major). At run time, each element is one
+//! row of contiguous lanes. Typed ids point into tables. A node's arguments always precede it, so the node table is a
+//! topological order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -190,7 +190,7 @@ pub struct Graph {
     record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
-/// FNV-1a: fixed, so that hash-consing never depends on the process.
+/// FNV-1a, a fixed hash function, so that hash-consing does not depend on the process.
 #[derive(Clone)]
 struct Fnv(u64);
 
@@ -460,7 +460,7 @@ impl Graph {
         id
     }
 
-    /// The id of a solver; equal solvers share one.
+    /// The id of a solver. Equal solvers share one id.
     pub(crate) fn intern_solver(&mut self, solver: &Arc<Solver>) -> SolverId {
         let found = self
             .solvers
@@ -472,8 +472,8 @@ impl Graph {
         }))
     }
 
-    /// The id of a record column; equal columns share one. An evaluated graph has columns of one length; a graph under
-    /// construction may have several axes.
+    /// The id of a record column. Equal columns share one id. All columns of an evaluated graph have the same length. A
+    /// graph under construction may have several axes.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -506,8 +506,8 @@ impl Graph {
         id
     }
 
-    /// Adds a node without simplification, even if an equal one exists, for reading the text form. The caller verifies
-    /// it.
+    /// Adds a node without simplification, even if an equal one exists, as needed for reading the text form. The caller
+    /// verifies it.
     pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }

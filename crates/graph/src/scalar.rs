@@ -1,5 +1,5 @@
-//! The reference evaluator, which is slow: one draw and one node at a time, from the scalar definitions. It shares
-//! only the graph with the executor, and tests compare the two.
+//! The reference evaluator, which is slow: it computes one draw and one node at a time, from the scalar definitions. It
+//! shares only the graph with the executor. Tests compare the two.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};

@@ -243,7 +243,7 @@ impl Graph {
     }
 }
 
-/// Neumaier's compensated sum: folding must be as precise as the engine.
+/// Neumaier's compensated sum, because folding must be as precise as the engine.
 fn sum_of_numbers(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

@@ -28,7 +28,7 @@ pub(crate) enum Region {
     Arena(u32),
     /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values: one number per element.
+    /// Constants and shared values, with one number per element.
     Pool,
     /// A tile register of the running kernel.
     Register(u32),
@@ -260,7 +260,7 @@ pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// Constants, followed by memory for the shared values that binding computes.
     pub constants: Vec<f64>,
-    /// Shared values: node, offset in the pool, elements at full capacity.
+    /// Shared values: the node, its offset in the pool, and its number of elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,

@@ -84,10 +84,10 @@ impl Code {
     }
 }
 
-/// Code with its memory, until an interrupt. From then on all results are NaN, at which a solver stops.
+/// Code with its memory, until an interrupt. From then on all results are NaN, and a solver stops when it sees them.
 struct Running<'a> {
     code: Machine<'a>,
-    /// Numbers of a lane that are computed in addition to each run: a factored system is solved.
+    /// Number of values of a lane that are computed in addition to each run, because a factored system is solved.
     beside: usize,
     patience: &'a Patience,
 }

@@ -18,8 +18,8 @@ use crate::ops::range::{
 };
 use crate::ops::slopes::*;
 
-/// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values,
-/// kernels, derivatives, tests) reads its columns of the same rows.
+/// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values, kernels, derivatives,
+/// tests) takes its columns from the same rows.
 macro_rules! elementwise_table {
     ($callback:ident) => {
         $callback! {
@@ -247,7 +247,7 @@ macro_rules! declare {
             }
 
             /// A number at which the operation is finite and smooth, for an argument in a range; `None` if the
-            /// operation is always so.
+            /// operation is finite and smooth everywhere.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))

@@ -49,7 +49,7 @@ pub enum ScatterMap {
 /// Largest number of sources of one scatter. Longer sums nest.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources, in order; unused slots are [`ScatterMap::All`].
+/// The maps of a scatter's sources, in order. Unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
 /// The operation of a node on its arguments. Matrices are column-major.
@@ -88,8 +88,8 @@ pub enum Op {
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),
-    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix; only the lower
-    /// triangle is read. A matrix that is not positive definite makes the lane NaN.
+    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix, of which only the lower triangle is
+    /// read. A matrix that is not positive definite makes the lane NaN.
     Cholesky {
         /// Extent.
         n: u32,
@@ -124,8 +124,9 @@ pub enum Op {
         n: u32,
     },
     /// Eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The argument
-    /// is the real part followed by the imaginary part. The result has the eigenvalues and then the eigenvectors in the
-    /// same layout, and then a matrix with 1 for the component of each vector that is made positive and 0 elsewhere.
+    /// consists of the real part followed by the imaginary part. The result consists of the eigenvalues, the
+    /// eigenvectors in the same layout, and a matrix with 1 for the component of each vector that is made positive and
+    /// 0 elsewhere.
     Eigen {
         /// Extent.
         n: u32,

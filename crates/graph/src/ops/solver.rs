@@ -26,23 +26,22 @@ pub struct Solver {
     /// The problem, and the method.
     pub kind: SolverKind,
     /// The body: three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root may
-    /// have two more outputs: the Jacobian, column-major, if it is known to be cheaper than its columns one by one,
-    /// and, if the equations are those of a maximum, the maximised function.
+    /// have two more outputs. One is the Jacobian in column-major order, if it is known to be cheaper than its columns
+    /// one by one. The other is the function to maximise, if the equations are those of a maximum.
     pub body: Graph,
 }
 
 /// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
-    /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body
-    /// has a clock that runs from 0 to 1 between times, and the two times after the parameters. With
-    /// [`Method::Implicit`] it returns residuals of states, which are followed by their derivatives with respect to
-    /// time.
+    /// x: initial states, parameters, initial time, output times. Result: the states at each output time. The body has
+    /// a clock that runs from 0 to 1 between times, and the two times after the parameters. With [`Method::Implicit`]
+    /// the body returns residuals, and the states are followed by their derivatives with respect to time.
     Ode(Ode),
-    /// x: the start of the search, parameters; result: a root. The body has no clock.
+    /// x: the start of the search, parameters. Result: a root. The body has no clock.
     Root(Root),
-    /// x: limits, parameters; result: one integral. The body has a node for a clock, no states and limits first
-    /// among the parameters.
+    /// x: limits, parameters. Result: one integral. The body has a node for a clock, no states and limits first among
+    /// the parameters.
     Integral(Integral),
 }
 
@@ -73,7 +72,7 @@ impl Pass {
         Self::ALL[self as usize].1
     }
 
-    /// Whether it moves along a direction.
+    /// Whether it is a derivative along a direction.
     pub fn moves(self) -> bool {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }

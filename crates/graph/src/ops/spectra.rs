@@ -30,7 +30,7 @@ pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     out
 }
 
-/// A complex matrix of the graph: its real and its imaginary part.
+/// A complex matrix of the graph, as its real and its imaginary part.
 #[derive(Clone, Copy)]
 struct Parts {
     re: NodeId,
@@ -286,7 +286,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts in sequence, of the Hermitian part alone if only that matters.
+/// Both parts in sequence, but only those of the Hermitian part if the matrix is Hermitian.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

@@ -170,7 +170,7 @@ impl Element {
     }
 }
 
-/// Terms that a form may have: beyond them a matrix product is the better form.
+/// Largest number of terms in a form. With more, a matrix product is better.
 const TERMS: usize = 4096;
 
 /// Visits every node, arguments before users.

@@ -1,5 +1,5 @@
-//! The phases of an evaluation: shared values that lanes read, the lanes, and values that depend on sums over them; and
-//! the locations of values that outlive a phase.
+//! The phases of an evaluation (shared values that lanes read, the lanes, and values that depend on sums over them),
+//! and the locations of values that outlive a phase.
 
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ impl<'a> Phases<'a> {
         outputs.filter(is_late).collect()
     }
 
-    /// The values that the late outputs depend on.
+    /// The values on which the late outputs depend.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];

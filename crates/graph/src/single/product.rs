@@ -1,9 +1,9 @@
 //! Matrix products in single precision.
 //!
 //! The code reads both factors in place and holds a tile of the result in registers over the whole contraction. Each
-//! use of the weights covers few lanes, so rearranging them first, as for products of large matrices, would cost as
-//! much as it saves. If rows of the left factor are contiguous, a tile is a few vectors of rows times a few columns. If
-//! the contraction is contiguous, a tile is a block of inner products. The bits of an element do not depend on its
+//! use of the weights covers only a few lanes, so rearranging them first, as for products of large matrices, would cost
+//! as much as it saves. If rows of the left factor are contiguous, a tile is a few vectors of rows times a few columns.
+//! If the contraction is contiguous, a tile is a block of inner products. The bits of an element do not depend on its
 //! tile.
 
 use std::mem::MaybeUninit;
@@ -113,7 +113,7 @@ impl Task {
     }
 }
 
-/// The size of a tile: as large as possible with registers left for operands.
+/// The size of a tile, which is as large as possible while leaving registers for the operands.
 trait Tiling {
     /// Vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
     const VECTORS: usize;
