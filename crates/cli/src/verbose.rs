@@ -1,4 +1,4 @@
-//! The output of `--verbose` on standard error: the steps of a command with the seconds since its start.
+//! The output of `--verbose` on standard error: the steps of a command, with the seconds since it started.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -74,7 +74,7 @@ pub(crate) fn is_storable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(breaks)
 }
 
-/// Draws from an approximation, with the log densities that judge them.
+/// Draws from an approximation, with the log densities needed to assess them.
 ///
 /// `draws` holds one row per draw; a row holds the variables one after the other, and a variable holds its scalars in
 /// **column-major** order (first index fastest), like the columns of CmdStan's CSV.
@@ -192,8 +192,8 @@ impl DrawsTable {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values: the
-    /// mean of log σ gives the median of σ.
+    /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values. For
+    /// example, the mean of log σ gives the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }

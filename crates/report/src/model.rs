@@ -15,7 +15,7 @@ pub enum Tone {
     Poor,
 }
 
-/// Everything on the page. A report. Empty lists and texts omit their part.
+/// Everything on the page. A report. Empty lists and texts omit the corresponding part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Headline.

@@ -72,7 +72,7 @@ pub struct FitArgs {
     pub quiet: bool,
 }
 
-/// The destination of results, and their computation.
+/// Where results go, and how they are computed.
 #[derive(Args)]
 pub struct OutFlags {
     /// Write to this file (repeatable): *.png (a picture), *.npy or *.csv [default: CSV on standard output]

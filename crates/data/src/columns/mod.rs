@@ -1,5 +1,4 @@
-//! Rows of Parquet files as values by name. Callers read some stretches of rows at a time, so the data need not fit
-//! into memory.
+//! Rows of Parquet files as values by name. Callers read ranges of rows, so the data need not fit into memory.
 //!
 //! | subject | module |
 //! | --- | --- |
@@ -58,7 +57,7 @@ pub struct RowFiles {
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// A file has one position, so only one thread reads at a time.
+    /// A file has a single read position, so only one thread reads at a time.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }

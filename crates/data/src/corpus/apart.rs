@@ -1,11 +1,11 @@
 //! A corpus of shards that several workers build in parts, with the same bytes as on one machine.
 //!
-//! A piece of work is a [`Task`], which [`Workshop::step`] runs on the machine with the files: count the words of an
-//! input file, write its documents in the chosen words, or assemble a shard. [`build_apart`] creates the tasks and
+//! A piece of work is a [`Task`], which [`Workshop::step`] runs on the machine with the files. It counts the words of
+//! an input file, writes its documents in the chosen words, or assembles a shard. [`build_apart`] creates the tasks and
 //! adds the answers in the order of the files, so the result does not depend on the division of the work. The unit of
 //! work is a file. One worker reads it, twice.
 //!
-//! Counts are exact as long as the distinct words of all files fit into the table of
+//! Counts are exact as long as the distinct words of all files together fit into the table of
 //! [`WordCounts`](super::count::WordCounts). Otherwise counts depend on the order of reading, and the driver counts
 //! alone.
 
@@ -102,7 +102,7 @@ fn part_path(out: &Path, input: usize) -> PathBuf {
 }
 
 impl Workshop<'_> {
-    /// Runs a task on the current thread pool. `choice` has the words once they are chosen.
+    /// Runs a task on the current thread pool. `choice` contains the words once they have been chosen.
     ///
     /// # Errors
     /// Fails if an input cannot be read or is damaged, or a file cannot be written.

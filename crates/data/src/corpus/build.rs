@@ -102,8 +102,8 @@ pub struct BuildProgress {
 
 /// Builds a corpus in the file `out` on the current thread pool. The result does not depend on the number of threads.
 ///
-/// Memory: the table of words (bounded), a few chunks of a few thousand documents, and eight bytes for every 64 written
-/// documents.
+/// Memory use is the table of words (which is bounded), a few chunks of a few thousand documents, and eight bytes for
+/// every 64 documents written.
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be
@@ -322,7 +322,7 @@ impl Choice {
 struct Counted {
     /// Term of a word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// Term of an old term of bags; `u32::MAX` if it is omitted.
+    /// The new number of each old term of bags; `u32::MAX` if the term is omitted.
     renumbered: Vec<u32>,
 }
 

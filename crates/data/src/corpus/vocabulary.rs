@@ -79,7 +79,8 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses words: their indices in `words`, by falling number of documents, with ties in alphabetical order.
+/// Chooses words. Returns their indices in `words` in order of decreasing number of documents, with ties in
+/// alphabetical order.
 ///
 /// # Errors
 /// Fails if no word remains, with the reason.

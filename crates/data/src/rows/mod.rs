@@ -65,7 +65,7 @@ impl Rows {
         Self::open_within(path, HELD)
     }
 
-    /// [`open`](Self::open) with a limit on decompressed bytes.
+    /// As [`open`](Self::open), with a limit on decompressed bytes.
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does, and for a file beyond the limit.

@@ -286,7 +286,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts in sequence, but only those of the Hermitian part if the matrix is Hermitian.
+/// Both parts in sequence. If `hermitian`, they are the parts of the Hermitian part.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

@@ -10,7 +10,7 @@ pub struct ArrayLanes<const N: usize>([f64; N]);
 pub type ScalarLanes = ArrayLanes<LANES>;
 
 /// The lanes of elementwise kernels as one number, which represents all lanes. On machines with vector instructions
-/// these kernels are only a fallback, and with eight numbers they were half of the machine code of a kernel.
+/// these kernels are only a fallback, and versions for eight numbers would make up half of their machine code.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
 

@@ -70,11 +70,11 @@ pub struct Job<'a> {
 }
 
 /// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
-/// weights, only the decoder's for [`Method::Mcem`].
+/// weights, which for [`Method::Mcem`] are only those of the decoder.
 pub struct Trail {
     /// The curve.
     pub curve: Vec<[f64; 3]>,
-    /// The weights: the best on the test records if there are test records, otherwise the last.
+    /// The weights. If there are test records, they are the best on these, and otherwise the last.
     pub tensors: Vec<Tensor>,
 }
 
@@ -175,7 +175,7 @@ impl Store for File {
     }
 }
 
-/// An algorithm that keeps its curve in its state, so that a resumed run has all of it.
+/// An algorithm whose state contains its curve, so that a resumed run has the whole curve.
 struct Traced<A>(A);
 
 struct TracedState<S> {
@@ -238,7 +238,7 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// paper.
 ///
 /// # Errors
-/// Returns the errors of [`Job::train`], except divergence, which excludes a step size.
+/// Fails as [`Job::train`] does, except for divergence, which excludes a step size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

@@ -39,8 +39,8 @@ pub(super) struct Case {
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper, as solvers with
-    /// covariances require.
+    /// The number added to the diagonal of a sparse prior precision. It makes an intrinsic prior proper, as solvers
+    /// with covariances require.
     pub(super) proper: f64,
 }
 
@@ -121,7 +121,7 @@ pub(super) fn fit(
     Ok((trail.points, learnt, epoch.elapsed().as_secs_f64()))
 }
 
-/// Fits a case at its hyperparameters, with `proper` on the diagonal of a sparse precision.
+/// Fits a case at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 fn solve(
     context: &Context<'_>,
     model: &TableModel,
@@ -168,7 +168,7 @@ fn solved_since(
     Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
 }
 
-/// A case's model at its hyperparameters, with `proper` on the diagonal of a sparse precision.
+/// A case's model at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 pub(super) fn fixed(model: &TableModel, proper: f64) -> Result<LatentModel, jensen::Error> {
     let mut model = model.model(&model.start(), model.likelihood())?;
     if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
@@ -198,7 +198,7 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
     }
 }
 
-/// Runs of a solver that is done soon.
+/// Number of runs of a solver that finishes quickly.
 const REPEATS: usize = 10;
 
 /// Seconds after which a solver is not run again.

@@ -24,7 +24,7 @@ pub(super) struct Task {
     /// Reads its data.
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
     /// Spread of the normal numbers at which a run starts. From standard normal starts, the logarithms of MovieLens's
-    /// scales vary so much that its bound begins below −10¹⁴ nats.
+    /// scales vary so much that the bound begins below −10¹⁴ nats.
     pub(super) spread: f64,
     /// Epochs of a run, quick and as in the paper.
     pub(super) epochs: [u64; 2],
@@ -79,8 +79,9 @@ impl RecordModel {
     }
 }
 
-/// The step sizes of appendix D for SGD on the small tasks, and one between two of them that differ by a factor of
-/// five: without it, the best choice in hindsight depends on how close an estimator's best step size is to the grid.
+/// The step sizes of appendix D for SGD on the small tasks, and one more between two of them that differ by a factor of
+/// five. Without it, the best choice in hindsight would depend on how close an estimator's best step size is to the
+/// grid.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];

@@ -56,7 +56,7 @@ fn axis(i: usize) -> f64 {
     RANGE * (2.0 * i as f64 / (GRID - 1) as f64 - 1.0)
 }
 
-/// Grid points above all their neighbours.
+/// Grid points that lie above all their neighbours.
 fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     let at = |i: usize, j: usize| values[i * GRID + j];
     let mut found = Vec::new();
