@@ -89,7 +89,7 @@ pub struct DrawsTable {
 }
 
 impl DrawsTable {
-    /// Checks the names and the lengths: `log_p.len()` draws, each a row of as many scalars as the variables have.
+    /// Checks the names and the lengths: `log_p.len()` draws, each a row with all scalars of the variables.
     ///
     /// `log_p` is the model's log density of each draw on the unconstrained scale (log-Jacobian included), `log_g` the
     /// approximation's log density there, so that `log_p − log_g` is the log importance weight.

@@ -31,7 +31,7 @@ const RUNS: usize = 200;
 /// Scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// For each memo, one per group of lanes. Cleared when a program starts.
+    /// For each memo, one per group of lanes. Each program clears it when it starts.
     memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,

@@ -225,8 +225,8 @@ pub struct FitRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = words::positive, help_heading = "Accuracy"))]
     pub effective_draws: Option<f64>,
 
-    /// Gradients of a refinement in up to 100 dimensions, fewer in inverse proportion beyond; if the density is cheap, up to
-    /// five times as many [default: 2000000]
+    /// Gradients of a refinement in up to 100 dimensions; in more, the number is inversely proportional to the
+    /// dimension; if the density is cheap, up to five times as many [default: 2000000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget"))]
     pub max_gradients: Option<u64>,
     /// Largest number of iterations; a shorter run is a prefix of a longer one [default: 100000]

@@ -25,7 +25,7 @@ pub struct TrustRequest {
     /// γ: the factor by which the region grows and shrinks, above 1 [default: 2]
     #[cfg_attr(feature = "clap", arg(id = "trust_gamma", long = "trust-gamma", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub gamma: Option<f64>,
-    /// λ: Jensen rejects a step unevaluated if its predicted improvement is below λδ²/η nats in a region of radius δ
+    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of radius δ
     /// [default: 1e-10]
     #[cfg_attr(feature = "clap", arg(id = "trust_lambda", long = "trust-lambda", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub lambda: Option<f64>,

@@ -129,7 +129,7 @@ impl Draws {
         weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
     }
 
-    /// A number of a distribution of the `rand_distr` crate.
+    /// A random number from a distribution of the `rand_distr` crate.
     pub fn sample<T>(&mut self, distribution: impl Distribution<T>) -> T {
         distribution.sample(&mut self.stream)
     }
