@@ -16,7 +16,7 @@ use crate::records::Prepared;
 pub struct Beginning<'a, D: TwiceDifferentiable> {
     /// The density of all data.
     pub density: &'a D,
-    /// Its records, prepared for the fit, if the method [requests](MethodSettings::batch) them.
+    /// The records of the density, prepared for the fit, if the method [requests](MethodSettings::batch) them.
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,

@@ -68,7 +68,7 @@ pub enum RecordError {
     },
     /// The estimator would pass over all records in every iteration.
     TooManyRecords {
-        /// Its name.
+        /// The name of the estimator.
         estimator: &'static str,
         /// N.
         records: usize,

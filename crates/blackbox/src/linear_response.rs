@@ -81,7 +81,7 @@ pub struct LinearResponse {
     pub approximation: Approximation,
     /// The requested coordinates, in order.
     pub coordinates: Vec<usize>,
-    /// Their covariance, row-major.
+    /// The covariance of these coordinates, in row-major order.
     pub covariance: Vec<f64>,
     /// Evaluations spent.
     pub calls: Calls,

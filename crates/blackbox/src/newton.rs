@@ -262,7 +262,7 @@ impl Leg {
 struct Way {
     legs: Vec<Leg>,
     step: Vec<f64>,
-    /// Whether it ends on the boundary.
+    /// Whether the path ends on the boundary.
     bounded: bool,
 }
 

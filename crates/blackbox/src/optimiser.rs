@@ -120,7 +120,7 @@ pub struct Optimiser {
     pub rule: Rule,
     /// Step size γ before the schedule.
     pub step_size: f64,
-    /// Its schedule.
+    /// The schedule of the step size.
     pub schedule: Schedule,
 }
 

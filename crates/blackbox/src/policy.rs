@@ -128,8 +128,8 @@ impl Policy {
 
     /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase. `work` is
     /// the number of elementary operations per gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
-    /// may have five times as many.
+    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. Such
+    /// densities may have five times as many.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates needs a product with a matrix.

@@ -101,7 +101,7 @@ fn tail_length(draws: usize, relative_efficiency: f64) -> usize {
 struct Tail {
     /// The largest log weight below the tail, relative to the largest of all.
     cutoff: f64,
-    /// Its indices, by increasing weight.
+    /// The indices of the tail, by increasing weight.
     order: Vec<usize>,
 }
 

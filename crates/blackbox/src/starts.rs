@@ -94,7 +94,7 @@ struct Running {
     stage: Stage,
     /// The index of the start.
     index: u64,
-    /// Its iterations in this stage.
+    /// Iterations of the start in this stage.
     taken: u64,
     /// The last iteration in which the start lagged behind.
     behind: u64,

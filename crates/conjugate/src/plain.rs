@@ -9,7 +9,7 @@ use crate::pointwise::{Pointwise, untempered_bound};
 /// The plain model of the points of a model with several parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plain {
-    /// Its bound in nats. For complete points this is its log evidence.
+    /// The bound of the plain model in nats. For complete points this is its log evidence.
     pub bound: f64,
     /// The bound of a model with several components, of which one contains all points. A fit with a lower bound is not
     /// optimal, because the model contains this solution.

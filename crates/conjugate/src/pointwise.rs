@@ -409,7 +409,7 @@ fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) ->
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
 
-/// The same at E[t(β)].
+/// The bounds of the points at E[t(β)].
 fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> Vec<f64> {
     let width = model.memory();
     (0..model.points())

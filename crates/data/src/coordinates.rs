@@ -98,7 +98,7 @@ impl Coordinates {
         Ok(made)
     }
 
-    /// Whether it has no names.
+    /// Whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.coords.is_empty()
     }

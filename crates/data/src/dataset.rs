@@ -98,7 +98,7 @@ impl Value {
         }
     }
 
-    /// Whether it is an array without elements.
+    /// Whether the value is an array without elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

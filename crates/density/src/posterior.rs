@@ -32,7 +32,7 @@ impl Variable {
         self.shape.iter().product()
     }
 
-    /// Whether it has no scalars.
+    /// Whether the variable has no scalars.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -101,7 +101,7 @@ impl Shape {
         }
     }
 
-    /// Whether it is a single element.
+    /// Whether the shape is a single element.
     pub fn is_scalar(self) -> bool {
         self == Self::SCALAR
     }
@@ -246,7 +246,7 @@ impl Graph {
         self.nodes.len()
     }
 
-    /// Whether it has no nodes.
+    /// Whether the graph has no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

@@ -16,7 +16,7 @@ use crate::reduce::{axpy, dot, dots};
 /// The error of a matrix without Cholesky factor, with the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositiveDefinite {
-    /// Its index, from 0.
+    /// The index of the failed pivot, from 0.
     pub pivot: usize,
     /// The remaining diagonal element.
     pub value: f64,

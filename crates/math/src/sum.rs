@@ -166,7 +166,7 @@ impl Moments {
 pub struct ColumnMoments {
     /// Number of values that are not missing.
     pub count: f64,
-    /// Their mean; 0 without numbers.
+    /// The mean of each column; 0 without numbers.
     pub mean: f64,
     /// Σ (x − mean)².
     pub squares: f64,

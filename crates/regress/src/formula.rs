@@ -69,7 +69,7 @@ impl Formula {
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// Its terms. `others` are the columns that `.` denotes.
+    /// The terms of the formula. `others` are the columns that `.` denotes.
     ///
     /// # Errors
     /// Fails if a term is invalid. The error has its location.

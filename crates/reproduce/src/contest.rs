@@ -33,7 +33,7 @@ pub enum Method {
     Advi,
     /// Stochastic trust regions.
     Trust,
-    /// The same as printed.
+    /// Stochastic trust regions as printed in the paper.
     PaperTrust,
     /// Hessian-free Newton steps without a trust region.
     Hfsgvi,
@@ -77,11 +77,11 @@ pub struct Path {
     pub points: Vec<Point>,
     /// The final bound, computed from more draws; `None` if the density is not finite at some draw.
     pub bound: Option<f64>,
-    /// Its status at the end.
+    /// The status of the run at the end.
     pub status: String,
     /// Whether its own rule reports convergence.
     pub converged: bool,
-    /// Whether it ended because a value was not finite.
+    /// Whether the run ended because a value was not finite.
     pub overflowed: bool,
 }
 

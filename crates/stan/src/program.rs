@@ -85,7 +85,7 @@ pub struct Expr {
     pub ty: Type,
     /// Whether its value can depend on parameters.
     pub level: Level,
-    /// Its location in the source. A node that the checker inserted has the span of its operand.
+    /// The location of the expression in the source. A node that the checker inserted has the span of its operand.
     pub span: Span,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Slot {
     users: u32,
     /// The stored coordinates in ascending order; empty for all.
     pub(crate) coordinates: Vec<u32>,
-    /// Their values.
+    /// The values of the stored coordinates.
     pub(crate) values: Vec<f64>,
 }
 

@@ -313,7 +313,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// The same for few lanes, added to `out`.
+/// As [`multiply`], for few lanes, added to `out`.
 fn multiply_panel(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {

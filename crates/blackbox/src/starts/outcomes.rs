@@ -17,8 +17,8 @@ pub struct StartOutcome {
     pub elbo: f64,
     /// Whether the start reached an optimum of the shared draws.
     pub settled: bool,
-    /// Whether it began far from the origin. An optimum reached from such a start is treated as a mode, but its failure
-    /// says nothing about the posterior.
+    /// Whether the start began far from the origin. An optimum reached from such a start is treated as a mode, but its
+    /// failure says nothing about the posterior.
     pub wide: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct Part {
     pub(crate) sums: Sums,
     /// The documents' bounds, if requested.
     pub(crate) bounds: Vec<f64>,
-    /// Their inverse temperatures, if requested.
+    /// The inverse temperatures of the documents, if requested.
     pub(crate) inverses: Vec<f64>,
     /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
     pub(crate) excess: Vec<f64>,

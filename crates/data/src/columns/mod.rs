@@ -37,7 +37,7 @@ const WORDS: usize = 1 << 20;
 pub struct Stretch {
     /// The index of the file, from 0.
     pub file: usize,
-    /// Its row group.
+    /// The row group of the range.
     pub group: usize,
     /// The rows within the group.
     pub rows: Range<usize>,

@@ -53,7 +53,7 @@ pub enum Task {
 pub struct Run {
     /// The number of the input file.
     pub input: usize,
-    /// Whether they are held out.
+    /// Whether the documents are held out.
     pub heldout: bool,
     /// The first document there.
     pub first: usize,

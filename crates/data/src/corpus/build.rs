@@ -60,7 +60,7 @@ impl BuildSettings {
 pub struct Built {
     /// The source of the documents.
     pub inputs: Vec<String>,
-    /// Their format.
+    /// The format of the inputs.
     pub format: Option<Format>,
     /// Documents for training.
     pub documents: u64,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Count {
     /// Number of documents with it.
     pub documents: u64,
-    /// Its occurrences.
+    /// The number of occurrences of the word.
     pub tokens: u64,
 }
 

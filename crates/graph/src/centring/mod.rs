@@ -61,9 +61,9 @@ impl Spread {
 pub struct Scattered {
     /// The values.
     pub values: NodeId,
-    /// Their location.
+    /// The location of the values.
     pub location: NodeId,
-    /// Their spread.
+    /// The spread of the values.
     pub spread: Spread,
 }
 
@@ -106,7 +106,7 @@ pub struct Hierarchy {
 /// A coordinate of a group at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
-    /// Its location.
+    /// The location of the element.
     pub location: f64,
     /// The logarithm of its scale.
     pub log_scale: f64,

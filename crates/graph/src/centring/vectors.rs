@@ -27,7 +27,7 @@ pub struct Site {
     pub coordinate: u32,
     /// The element of W, which is not negative.
     pub weight: f64,
-    /// Its element of b.
+    /// The element of b for this coordinate.
     pub pull: f64,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Softpluses {
 }
 
 impl Softplus {
-    /// Its operands: x, and its weights.
+    /// The operands: x, and its weights.
     pub fn reads(&self) -> Vec<NodeId> {
         let weights = self.weighted.map(|(column, _)| column);
         [Some(self.x), weights].into_iter().flatten().collect()

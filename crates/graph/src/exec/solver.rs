@@ -15,7 +15,7 @@ use crate::solver::{self, Engine, Kept, Roles};
 /// A planned pass of a solver.
 pub(crate) struct Call {
     solver: Arc<Solver>,
-    /// The same with looser tolerances.
+    /// The pass with looser tolerances.
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,
@@ -31,7 +31,7 @@ const RUNS: usize = 200;
 /// Scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// For each memo, one per group of lanes. Each program clears it when it starts.
+    /// For each memo, one per group of lanes. A program clears them when it starts.
     memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,
@@ -44,7 +44,7 @@ enum Code {
     Program(Program),
 }
 
-/// Its scratch memory.
+/// The scratch memory of the evaluator.
 enum Memory {
     Bytecode(BytecodeArena),
     Program(Arena),

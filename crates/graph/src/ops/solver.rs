@@ -50,7 +50,7 @@ pub enum SolverKind {
 pub enum Pass {
     /// The function.
     Value,
-    /// Its derivative along a direction.
+    /// The derivative of the solution along a direction.
     Tangent,
     /// Products of weights with its derivatives.
     Adjoint,
@@ -72,12 +72,12 @@ impl Pass {
         Self::ALL[self as usize].1
     }
 
-    /// Whether it is a derivative along a direction.
+    /// Whether the pass is a derivative along a direction.
     pub fn moves(self) -> bool {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }
 
-    /// Whether it takes weights and returns products with derivatives.
+    /// Whether the pass takes weights and returns products with derivatives.
     pub fn pulls(self) -> bool {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }

@@ -20,7 +20,7 @@ const TILE_ELEMENTS: usize = 1 << 13;
 pub struct Tile {
     /// The output.
     pub output: usize,
-    /// Its first element.
+    /// The first element of the tile.
     pub start: usize,
     /// Number of elements.
     pub len: usize,

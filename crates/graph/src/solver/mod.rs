@@ -45,7 +45,7 @@ pub(crate) struct Roles<T> {
 }
 
 impl<T> Roles<T> {
-    /// The same roles for other types.
+    /// The same roles, filled by values of another type.
     pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Roles<U> {
         Roles {
             base: self.base.as_ref().map(&mut f),
@@ -213,7 +213,7 @@ fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-/// The same, mutable; empty for missing copies.
+/// The mutable parts of `rows` that belong to each copy; empty for missing copies.
 fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     let (first, second) = rows.split_at_mut(rows.len() / copies);
     [first, second]

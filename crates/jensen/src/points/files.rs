@@ -24,7 +24,7 @@ use crate::units::Units;
 struct Shard {
     path: PathBuf,
     digest: String,
-    /// Its rows to learn from.
+    /// Number of training rows of the shard.
     rows: usize,
 }
 

@@ -142,7 +142,7 @@ pub(super) struct PointJob<'a, M, R> {
 
 /// A baseline that a fit must not fall below.
 pub(super) struct Beside {
-    /// Its description.
+    /// The description of the baseline.
     pub(super) model: String,
     /// The bound of the baseline, and the smallest acceptable bound of the fit, in nats.
     pub(super) bounds: Plain,

@@ -30,7 +30,7 @@ pub(super) enum What {
     Begin = 1,
     /// Runs the local steps of its share.
     Step = 2,
-    /// Its part of the bound at T = 1.
+    /// The shard's part of the bound at T = 1.
     Bound = 3,
     /// The log predictive densities of its held-out rows.
     Predict = 4,

@@ -74,9 +74,9 @@ pub struct CandidateRow {
     pub evidence: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
-    /// Whether it converged.
+    /// Whether the candidate converged.
     pub converged: bool,
-    /// Whether it was kept.
+    /// Whether the candidate was kept.
     pub chosen: bool,
 }
 

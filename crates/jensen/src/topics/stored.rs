@@ -26,7 +26,7 @@ const DOCUMENTS: &str = "documents.corpus";
 pub struct TopicsRun {
     /// Location of the corpus. The corpus of an update is inside the folder.
     pub corpus: PathBuf,
-    /// Its digest.
+    /// The digest of the corpus.
     pub digest: String,
     /// Whether the run continues from stored topics.
     pub update: bool,

@@ -127,12 +127,12 @@ pub struct Parameter {
     pub name: &'static str,
     /// The link of its predictor, if the parameter has a formula.
     pub link: Link,
-    /// Its bounds in Stan's syntax, if it has no formula.
+    /// The bounds in Stan's syntax, if the parameter has no formula.
     pub bounds: &'static str,
-    /// Its prior if it has no formula. Empty means a scale of the response, whose prior is exponential with the scale's
-    /// mean.
+    /// The prior, if the parameter has no formula. Empty means a scale of the response, whose prior is exponential with
+    /// the scale's mean.
     pub prior: &'static str,
-    /// Its value, if the request gives neither a formula nor a number for it. Otherwise it is estimated.
+    /// The value, if the request gives neither a formula nor a number for the parameter. Otherwise it is estimated.
     pub fixed: Option<f64>,
 }
 

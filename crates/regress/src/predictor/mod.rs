@@ -113,7 +113,7 @@ pub struct Monotonic {
 pub struct Predictor {
     /// The parameter that it predicts.
     pub parameter: String,
-    /// Whether it has an intercept.
+    /// Whether the predictor has an intercept.
     pub intercept: bool,
     /// The columns of the linear predictor, without the intercept.
     pub design: Design,
@@ -144,7 +144,7 @@ pub struct Calculation {
     pub value: Expr,
     /// The text of its formula.
     pub text: String,
-    /// Its columns.
+    /// The columns of the function.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 

@@ -50,7 +50,7 @@ pub struct Program {
     pub coordinates: Coordinates,
     /// The priors that the program uses.
     pub priors: Vec<Used>,
-    /// The variables to report, in order. Others are intermediate.
+    /// The variables to report, in order. Other variables are intermediate.
     pub shown: Vec<String>,
 }
 

@@ -43,9 +43,9 @@ pub enum Kind {
 /// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// Its name, if it has one.
+    /// The name of the argument, if it has one.
     pub name: Option<String>,
-    /// Its value.
+    /// The value of the argument.
     pub value: Expr,
 }
 

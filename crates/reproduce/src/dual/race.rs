@@ -134,7 +134,7 @@ fn solve(
     solved_since(context, epoch, &model, solver, max_seconds)
 }
 
-/// The same for an existing model.
+/// The solution of an existing model of a case.
 pub(super) fn solved(
     context: &Context<'_>,
     model: &LatentModel,
@@ -144,7 +144,7 @@ pub(super) fn solved(
     solved_since(context, crate::now(), model, solver, max_seconds)
 }
 
-/// The same, with the seconds since `epoch`.
+/// The solution of an existing model, with the seconds since `epoch`.
 fn solved_since(
     context: &Context<'_>,
     epoch: Instant,

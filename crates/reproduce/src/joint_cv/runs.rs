@@ -39,7 +39,7 @@ pub(super) enum Method {
 }
 
 impl Method {
-    /// Its name in rows and legends.
+    /// The name of the method in rows and legends.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Estimator(estimator, _) => estimator.name(),

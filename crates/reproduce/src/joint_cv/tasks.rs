@@ -13,11 +13,11 @@ use crate::failure::Failure;
 /// A task of the paper (Table 2).
 #[derive(Clone, Copy)]
 pub(super) struct Task {
-    /// Its name.
+    /// The name of the task.
     pub(super) name: &'static str,
     /// Records of a batch.
     pub(super) batch: usize,
-    /// Whether it is one of the two tasks with few records, which use SGD.
+    /// Whether the task is one of the two with few records, which use SGD.
     pub(super) small: bool,
     /// Whether records have one linear predictor, so that the draw can be integrated out.
     pub(super) single: bool,

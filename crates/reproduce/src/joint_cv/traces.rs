@@ -75,7 +75,7 @@ const DRAWS: [usize; 2] = [4, 8];
 /// The number of bounds along a run.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same for a cheap bound.
+/// The number of bounds along a run if a bound is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method with one step size.

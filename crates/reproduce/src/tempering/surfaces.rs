@@ -11,8 +11,8 @@ use crate::results::{Ours, What};
 
 /// Weight of the first Gaussian; both have variance 1.
 const WEIGHT: f64 = 0.3;
-/// Their means. The data's variance, 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6, is the temperature at which the optimum splits: between
-/// the second and the third of the paper's.
+/// The means of the Gaussians. The data's variance, 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6, is the temperature at which the
+/// optimum splits, which is between the second and the third of the paper's temperatures.
 const MEANS: [f64; 2] = [-3.2, 3.2];
 /// Variance of the means' prior.
 const PRIOR: f64 = 100.0;

@@ -67,9 +67,9 @@ struct Odds {
     sign: f64,
     /// The smaller count.
     fewer: f64,
-    /// Its part of n.
+    /// The smaller count as a part of n.
     part: f64,
-    /// Its log odds, in two parts.
+    /// The log odds of the peak, in two parts.
     peak: (f64, f64),
     /// log(1 − part)
     log_rest: f64,

@@ -321,7 +321,7 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The same over the graph.
+/// The likelihood of a dynamic linear model over the graph.
 fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let cx = w.cx();
     let arg = |i: usize| w.passed[i].sym;

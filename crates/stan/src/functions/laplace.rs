@@ -30,7 +30,7 @@ pub enum Likelihood {
 /// A function of the approximation.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
-    /// Its likelihood.
+    /// The likelihood of the observations.
     pub likelihood: Likelihood,
     /// Whether the last arguments are settings.
     tuned: bool,
@@ -49,7 +49,7 @@ pub struct LaplaceCall<'e> {
     pub block: &'e Expr,
     /// The function that gives the covariance.
     pub covariance: &'e FunRef,
-    /// Its arguments, a tuple.
+    /// The arguments of the covariance function, as a tuple.
     pub covariance_args: &'e Expr,
     /// The tuple of settings.
     pub settings: Option<&'e Expr>,

@@ -66,12 +66,12 @@ impl Keep {
         if self.on(mask) { x } else { 0.0 }
     }
 
-    /// Whether it keeps terms that depend on no argument.
+    /// Whether the call keeps terms that depend on no argument.
     pub fn constants(self) -> bool {
         self.constants
     }
 
-    /// Whether it keeps terms that depend on the arguments in `mask`.
+    /// Whether the call keeps terms that depend on the arguments in `mask`.
     pub fn on(self, mask: u32) -> bool {
         self.arguments & mask != 0
     }

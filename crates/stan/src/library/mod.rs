@@ -54,7 +54,8 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
-/// Whether it is a function of a univariate distribution, which applies to containers element by element.
+/// Whether a library function belongs to a univariate distribution and is therefore applied to containers element by
+/// element.
 pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }

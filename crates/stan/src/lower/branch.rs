@@ -14,13 +14,13 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
 /// The effects of one side.
 struct Side<'g, T> {
-    /// Its outcome, unless it rejects.
+    /// The outcome of the side, unless it rejects.
     outcome: Result<T, Box<EvalError>>,
     /// The log density it adds.
     terms: E<'g>,
     /// Nonzero for draws that the branch rejects.
     guard: E<'g>,
-    /// Its pending returns.
+    /// The pending returns of the side.
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 

@@ -28,7 +28,7 @@ struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
     function: Option<&'a FunRef>,
-    /// Its arguments behind θ.
+    /// The arguments of the likelihood after θ.
     args: &'a [Sym],
     /// Whether the function drops its constants.
     drop: bool,

@@ -97,7 +97,7 @@ pub struct Lowered {
 pub struct LowerError {
     /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
     pub kind: ErrorKind,
-    /// Its location in the source.
+    /// The location of the construct in the source.
     pub span: Span,
     /// One line.
     pub message: String,

@@ -62,7 +62,7 @@ pub enum Argument {
 /// A call for standard numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
-    /// Its location in the source.
+    /// The location of the call in the source.
     pub address: Address,
     /// The distribution of the numbers.
     pub of: Standard,
@@ -73,11 +73,11 @@ pub struct StandardCall {
 /// A call of a library function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
-    /// Its location in the source.
+    /// The location of the call in the source.
     pub address: Address,
     /// The function.
     pub function: BuiltinId,
-    /// Its arguments.
+    /// The arguments of the call.
     pub args: Vec<Argument>,
     /// The number of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
@@ -89,7 +89,7 @@ pub struct LibraryCall {
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     pub(super) calls: Vec<LibraryCall>,
-    /// Their arguments.
+    /// The arguments of the calls.
     pub(super) cells: Vec<Cell>,
 }
 

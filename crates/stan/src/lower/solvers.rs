@@ -461,7 +461,7 @@ impl<'p, 'g> Lower<'p, 'g> {
 struct QuadratureNode<'h> {
     /// The point at which the integrand is evaluated: inside the limits.
     x: E<'h>,
-    /// Its signed distance to the nearer limit; NaN if one is infinite.
+    /// The signed distance of the point to the nearer limit; NaN if a limit is infinite.
     distance: E<'h>,
     /// The weight of this node.
     counts: E<'h>,

@@ -77,18 +77,18 @@ pub fn note(e: E<'_>, fact: Fact) {
     e.tape.facts.borrow_mut().insert((e.id, fact));
 }
 
-/// Whether it is known to be a simplex.
+/// Whether the value is known to be a simplex.
 pub fn is_simplex(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::Simplex)
 }
 
-/// Whether it is known to be increasing.
+/// Whether the value is known to be increasing.
 pub fn is_ordered(tape: &Tape, e: E<'_>) -> bool {
     let increasing = |v: Vec<f64>| v.windows(2).all(|w| w[0] < w[1]);
     has(tape, e, Fact::Ordered) || e.values().is_some_and(increasing)
 }
 
-/// Whether it is known to be lower triangular with a positive diagonal.
+/// Whether the value is known to be lower triangular with a positive diagonal.
 pub fn is_lower_factor(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::LowerFactor)
 }

@@ -19,9 +19,9 @@ pub enum At {
 /// A container to which iterations write.
 #[derive(Clone, Debug)]
 pub struct Overlay {
-    /// Its variable.
+    /// The variable of the container.
     pub var: VarId,
-    /// Its extents.
+    /// The extents of the container.
     pub dims: Rc<Dims>,
     /// Represents its elements before the loop.
     pub stand_in: NodeId,

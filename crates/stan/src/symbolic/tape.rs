@@ -402,7 +402,7 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().scalar_value(self.id)
     }
 
-    /// Whether it is known.
+    /// Whether the value is known.
     pub fn is_constant(self) -> bool {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }

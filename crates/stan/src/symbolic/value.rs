@@ -106,7 +106,7 @@ impl Dims {
         strides
     }
 
-    /// Whether it is a single real.
+    /// Whether the value is a single real.
     pub fn is_scalar(&self) -> bool {
         self.array.is_empty() && self.leaf == Leaf::Scalar
     }
@@ -237,7 +237,7 @@ impl Flat {
         }
     }
 
-    /// Whether it is stored element by element.
+    /// Whether the value is stored element by element.
     pub fn is_table(&self) -> bool {
         matches!(self.store, Store::Table(_))
     }
@@ -409,7 +409,7 @@ impl Sym {
         }
     }
 
-    /// Whether it is a single number.
+    /// Whether the value is a single number.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_))
     }

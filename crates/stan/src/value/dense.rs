@@ -53,7 +53,7 @@ pub const SYMMETRY: f64 = 1e-8;
 /// Checks that the matrix is symmetric to [`SYMMETRY`], and returns its extent.
 ///
 /// # Errors
-/// Fails if the matrix is not square, or not symmetric. The latter error rejects the point.
+/// Fails if the matrix is not square, or not symmetric. An error of the second kind rejects the point.
 pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {

@@ -104,7 +104,7 @@ impl<T: Copy> Mat<T> {
         Mat::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
-    /// The same shape with `f` of each element.
+    /// A matrix of the same shape with `f` of each element.
     pub fn map<U: Copy>(&self, f: impl FnMut(T) -> U) -> Mat<U> {
         Mat {
             rows: self.rows,
@@ -291,12 +291,12 @@ impl Value {
         }
     }
 
-    /// Whether it has no elements.
+    /// Whether the matrix has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is an `int`, `real` or `complex`.
+    /// Whether the value is an `int`, `real` or `complex`.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
@@ -423,7 +423,7 @@ impl Value {
         })
     }
 
-    /// Whether it contains a complex number.
+    /// Whether the value contains a complex number.
     pub fn has_complex(&self) -> bool {
         match self {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => true,

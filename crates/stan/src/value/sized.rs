@@ -191,7 +191,7 @@ pub struct Part<'p> {
     pub suffix: String,
     /// Type of the part.
     pub ty: Sized,
-    /// Its constraint.
+    /// The constraint of the part.
     pub constraint: &'p Constraint,
     /// Elements and components from the variable's value to the part.
     pub path: Vec<usize>,

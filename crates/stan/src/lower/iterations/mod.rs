@@ -89,7 +89,7 @@ pub(super) struct Turning<'g> {
     stand_ins: BTreeMap<NodeId, VarId>,
     /// Effects of the iterations on containers declared outside the loop.
     log: Vec<Logged>,
-    /// Their previous values.
+    /// The values of variables before the iterations.
     befores: BTreeMap<VarId, Sym>,
     /// The current elements of slices.
     slices: ragged::Slices,

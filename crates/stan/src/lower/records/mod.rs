@@ -57,7 +57,7 @@ pub struct LoweredRecords {
 pub(super) struct Axis {
     /// The variable that counts the records.
     var: VarId,
-    /// Their number.
+    /// The number of records.
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
@@ -75,7 +75,7 @@ pub(super) struct Axis {
 /// A variable of the data block whose size is the number of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordData {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
     /// The `int` variable that is its next size, if there is one.
     pub length: Option<String>,

@@ -40,7 +40,7 @@ impl BuiltinId {
         (0..Self::count() as u16).map(BuiltinId)
     }
 
-    /// Its signatures, in the order of the table; empty for a variadic function.
+    /// The signatures of the function, in the order of the table; empty for a variadic function.
     pub fn signatures(self) -> &'static [FunctionType] {
         let entry = &table::library().entries[self.0 as usize];
         entry

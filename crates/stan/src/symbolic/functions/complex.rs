@@ -127,7 +127,7 @@ const BILINEAR: &[&str] = &[
     "multiply",
 ];
 
-/// The same, with the first argument conjugated.
+/// Functions that are linear in each of two arguments, the first of which is conjugated.
 const SESQUILINEAR: &[&str] = &["columns_dot_product", "dot_product", "rows_dot_product"];
 
 /// The products of a container with itself.
