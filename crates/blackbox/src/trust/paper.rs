@@ -188,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The objective of `draws` independent draws, numbered from `first`.
+    /// The objective on `draws` independent draws, numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,

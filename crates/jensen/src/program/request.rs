@@ -164,7 +164,7 @@ pub struct FitRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
     /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns are
-    /// named after the data of size N, with lists for vectors; DATA has the other data, without N
+    /// named after the data of size N, with lists for vectors; DATA contains the other data, without N
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARQUET", num_args = 1.., help_heading = "Method"))]
     pub records: Option<Vec<PathBuf>>,
     /// Records of a minibatch [default: 100; with --records 1000]

@@ -49,7 +49,7 @@ impl std::error::Error for EvalError {}
 /// Result of an evaluation.
 pub type Eval<T> = Result<T, Box<EvalError>>;
 
-/// The error of a library function, before its call adds the position.
+/// The error of a library function. The caller adds the position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FnError {
     /// Why.
