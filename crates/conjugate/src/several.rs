@@ -33,7 +33,7 @@ pub struct Candidate<'a, M> {
 pub struct Ended {
     /// The bound of the candidate at T = 1 in nats, if it has one.
     pub elbo: Option<f64>,
-    /// Iterations that it took.
+    /// Iterations that the candidate took.
     pub iterations: u64,
     /// The status of the candidate at the end.
     pub status: Status,

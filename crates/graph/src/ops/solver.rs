@@ -40,8 +40,8 @@ pub enum SolverKind {
     Ode(Ode),
     /// x: the start of the search, parameters. Result: a root. The body has no clock.
     Root(Root),
-    /// x: limits, parameters. Result: one integral. The body has a node for a clock, no states and limits first among
-    /// the parameters.
+    /// x: limits, parameters. Result: one integral. The clock of the body is a quadrature node. The body has no states,
+    /// and its first parameters are the limits.
     Integral(Integral),
 }
 

@@ -45,7 +45,7 @@ pub struct SingleWorkspace {
 }
 
 impl SingleWorkspace {
-    /// Lends a tile of this thread.
+    /// Calls `work` with a tile that belongs to this thread.
     pub(super) fn with_tile(&self, len: usize, work: impl FnOnce(&mut [f32])) {
         let which = rayon::current_thread_index().unwrap_or(0) % self.tiles.len();
         let mut tile = self.tiles[which]

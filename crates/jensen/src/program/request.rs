@@ -57,13 +57,13 @@ pub enum EstimatorName {
     Ens,
     /// Minibatches: the joint control variate, against both kinds of noise
     Joint,
-    /// Minibatches: joint for the mean alone, as its paper has it
+    /// Minibatches: joint for the mean alone, as in its paper
     JointMean,
     /// Minibatches: joint as printed, with stored spreads and the prior in the table
     JointPaper,
-    /// Minibatches: the joint control variate with one anchor an epoch, in little memory
+    /// Minibatches: the joint control variate with one anchor per epoch, which needs little memory
     JointSvrg,
-    /// Minibatches: joint with the draws integrated out; one linear predictor a record, mean-field
+    /// Minibatches: joint with the draws integrated out, for one linear predictor per record and a mean-field family
     JointExact,
 }
 
@@ -200,7 +200,7 @@ pub struct FitRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub advi_iters: Option<u64>,
     /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
-    /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
+    /// [default: 0.01 or 0.0003 per dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tol: Option<f64>,
     /// Start at 0, at a random point, or at the point in FILE.json: an object with parameter values (other parameters

@@ -63,7 +63,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of complex numbers: each is two coordinates, the real part first.
+    /// A part of complex numbers, each of which has two coordinates, the real part first.
     fn complex(part: &Part<'_>, z: E<'g>, at: &mut usize) -> Sym {
         let (array, inner) = part.ty.unwind();
         let leaf = match inner {
