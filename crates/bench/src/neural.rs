@@ -31,7 +31,7 @@ pub struct NeuralArgs {
     /// Passes over the images.
     #[arg(long, default_value_t = 5)]
     passes: u64,
-    /// A Python with JAX, which runs tools/peers/vae_jax.py before and after with the same number of passes.
+    /// A Python interpreter with JAX. It runs tools/peers/vae_jax.py before and after, with the same number of passes.
     #[arg(long, value_name = "PYTHON")]
     peer: Option<PathBuf>,
     /// The peer's program.

@@ -61,7 +61,7 @@ fn is_data(path: &Path) -> bool {
 enum Wrong {
     /// A file cannot be read.
     File(Failure),
-    /// The program or its compiled form for its data has errors. Diagnostics have been printed.
+    /// The program has errors, by itself or compiled with its data. The diagnostics have been printed.
     Program(String),
 }
 

@@ -21,7 +21,7 @@ const FOREST_ROWS: usize = 40;
 /// Parameters in the map of correlations, and pairs drawn against each other.
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// Number of points of a pair. More cannot be distinguished at this size.
+/// Number of points in the plot of a pair. More cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {

@@ -11,8 +11,8 @@ use super::subproblem::Solution;
 /// Number of consecutive rejections after which the model is no longer trusted.
 pub(super) const PATIENCE: u64 = 40;
 
-/// Number of iterations with the largest samples, all near the optimum, after which the noise is accepted as too large
-/// for the tolerance.
+/// Number of iterations near the optimum with the largest samples after which the noise counts as too large for the
+/// tolerance.
 const AT_LIMIT: u64 = 12;
 
 /// Number of consecutive iterations without a gain above the tolerance in the region, although the model's maximiser is

@@ -467,7 +467,7 @@ impl Graph {
     }
 
     /// Builds the node `op(args)` again in this graph with the constructors' folding and simplification. Passes rebuild
-    /// with it. Ids in `op` must already be of this graph.
+    /// with it. The ids in `op` must already belong to this graph.
     pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         match op {
             Op::Elem(op) => self.elem(op, args),

@@ -172,7 +172,7 @@ pub(crate) struct Classes {
     /// For each row, the index of its weight.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot and offset of the rows of their products.
+    /// The slot and the offset of the rows of the classes' products.
     pub products: (u32, usize),
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Stages {
     pub uses: Vec<u32>,
     /// The kernel stage of elementwise nodes, the step stage of dense ones.
     stage: Vec<u32>,
-    /// The stage from which a value can be read by any step.
+    /// The first stage from which any step can read a value.
     ready: Vec<u32>,
 }
 

@@ -1,8 +1,8 @@
 //! Operations that own a graph: differential equations, systems of equations and integrals of a function that is itself
 //! a graph, the *body*.
 //!
-//! Each is a function from one vector of arguments to one vector of results, with four passes that close
-//! differentiation up to Hessian-vector products. With J the derivative at x and H the one of `wᵀJ`,
+//! Each is a function from one vector of arguments to one vector of results. Its four passes suffice for values,
+//! gradients and Hessian-vector products. With J the derivative at x and H the one of `wᵀJ`,
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
