@@ -124,7 +124,8 @@ struct Block {
     count: f64,
 }
 
-/// Sums of a quantity and its square over a block: weighted relative to the block's largest weight, and plain.
+/// Weighted and unweighted sums of a quantity and its square over a block. Weights are relative to the largest in the
+/// block.
 type Sums = [f64; 4];
 
 /// The quantity whose moments are compared: a coordinate, or the value whose logarithm or logit is the coordinate.
@@ -347,7 +348,7 @@ mod tests {
         moments.agreement(&POLICY)
     }
 
-    /// As above, for q = normal(0, 1) and a posterior normal(mean, sd).
+    /// The agreement of q = normal(0, 1) with a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         of((0.0, 1.0), Scale::Identity, draws, |z| {
             -0.5 * ((z - mean) / sd).powi(2) - sd.ln()

@@ -60,7 +60,7 @@ impl Calls {
         }
     }
 
-    /// Writes both units into a record: `oracle_calls`, and `lane_evaluations` among its fields.
+    /// Writes both counts into a record: its `oracle_calls`, and the field `lane_evaluations`.
     #[must_use]
     pub fn on(&self, mut record: Record) -> Record {
         record.oracle_calls = self.oracle_calls();

@@ -130,8 +130,8 @@ pub fn log_weights<D: LogDensity>(
     weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// As [`log_weights`], passing each block of draws and its log weights to a function, until an interrupt ends the
-/// evaluation.
+/// Computes [`log_weights`] block by block, and passes each block of draws with its log weights to a function, until an
+/// interrupt ends the evaluation.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -190,9 +190,9 @@ pub(crate) enum Successor {
     Refinement,
 }
 
-/// As [`evaluate`], under a policy for coordinates on these scales. It uses fewer draws if an interrupt leaves no time
-/// for all of them. It also does so if there is a successor and either k̂ is on the wrong side of the threshold or
-/// [`NUMBERS`] values do not decide whether the weights change the moments.
+/// Like [`evaluate`], but under a policy for coordinates on these scales. It uses fewer draws if an interrupt leaves no
+/// time for all of them. It also uses fewer if there is a successor and either k̂ is on the wrong side of the threshold
+/// or [`NUMBERS`] values do not decide whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

@@ -94,8 +94,9 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// As [`fit`], for callers that compute values from draws of the approximation. `reported` computes whether weighted
-/// draws also determine the reported values. If the approximation alone cannot be trusted, the function refines it.
+/// Like [`fit`], but for callers that compute values from draws of the approximation. `reported` computes whether
+/// weighted draws also determine the reported values. If the approximation alone cannot be trusted, the function
+/// refines it.
 ///
 /// # Errors
 /// Fails as [`fit`] does.

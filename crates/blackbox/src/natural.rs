@@ -2,10 +2,10 @@
 //!
 //! The best Gaussian's precision is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`, with both expectations under
 //! that Gaussian (Opper and Archambeau 2009). Each iteration uses fresh draws, averages gradients and Hessians over
-//! them, and takes the full step. If the full step would lower the bound on the same draws, it takes part of the step.
-//! A full step is a Newton step in natural parameters (Khan and Rue 2023, *The Bayesian learning rule*, section 3).
-//! Averages of Hessians have far less noise than gradients of reparameterised draws with respect to a covariance, so a
-//! few hundred draws suffice for thousands of parameters.
+//! them, and takes the full step. If the full step would lower the bound on the same draws, the iteration takes a part
+//! of the step. A full step is a Newton step in natural parameters (Khan and Rue 2023, *The Bayesian learning rule*,
+//! section 3). Averages of Hessians have far less noise than gradients of reparameterised draws with respect to a
+//! covariance, so a few hundred draws suffice for thousands of parameters.
 //!
 //! The method estimates the gain of a full step from the quadratic model, on draws to which the current member was not
 //! fitted. Noise increases the estimate. If gains fall by a rate r, the total remaining gain is `gain / (1 − r)`. If

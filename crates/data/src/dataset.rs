@@ -202,8 +202,8 @@ impl DataSet {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// As [`from_csv`](Self::from_csv), with the words of some columns numbered as in `levels`, the ordered words of an
-    /// earlier table, so that a word has the same number as there.
+    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, the ordered words of an
+    /// earlier table. A word then has the same number in both tables.
     ///
     /// # Errors
     /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among a column's levels.

@@ -236,7 +236,7 @@ impl Table {
         Self::read_within(path, HELD)
     }
 
-    /// As [`read`](Self::read), with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does, and for a file beyond the limit.

@@ -143,7 +143,7 @@ impl Columns {
     /// Adds to lanes.
     ///
     /// # Safety
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
@@ -163,11 +163,11 @@ impl GraphDensity {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// As [`new`](Self::new), for batches of at most `capacity` records, or of all records if there are fewer. Memory
-    /// and blocks of lanes are planned for this number. The first records are bound.
+    /// Like [`new`](Self::new), but for batches of at most `capacity` records, or of all records if there are fewer.
+    /// Memory and blocks of lanes are planned for this number. The first records are bound.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics as [`new`](Self::new) does.
     pub fn for_batches(graph: &Graph, execution: Execution, capacity: usize) -> Self {
         match Self::made(graph, execution, capacity, &|| None) {
             Ok(density) => density,
@@ -175,14 +175,14 @@ impl GraphDensity {
         }
     }
 
-    /// As [`new`](Self::new), but construction ends once `asked` returns a reason. Construction calls `asked` before
+    /// Like [`new`](Self::new), but construction ends once `asked` returns a reason. Construction calls `asked` before
     /// each step, and occasionally during differentiation.
     ///
     /// # Errors
     /// Returns the reason.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics as [`new`](Self::new) does.
     pub fn new_unless(
         graph: &Graph,
         execution: Execution,
@@ -397,7 +397,8 @@ impl GraphDensity {
     }
 }
 
-/// Smallest number of values for a thread before another one is woken. For less, the wake-up costs more than it saves.
+/// Smallest number of values per thread before another thread is woken. With fewer values, the wake-up costs more than
+/// it saves.
 const GRAIN: usize = 1 << 15;
 
 /// Lanes of a block. With solvers, it is at most the size at which every thread has one block.

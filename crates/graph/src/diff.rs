@@ -33,7 +33,7 @@ impl Graph {
         }
     }
 
-    /// As [`gradient`](Self::gradient), but differentiation ends once `asked` returns a reason.
+    /// Like [`gradient`](Self::gradient), but differentiation ends once `asked` returns a reason.
     pub(crate) fn gradient_unless(
         &mut self,
         output: NodeId,

@@ -323,7 +323,7 @@ impl Builder {
         Ok(GraphDensity::new(&self.try_graph(log_density)?, execution))
     }
 
-    /// As [`try_density`](Self::try_density), for programs whose expressions are known to be correct.
+    /// Like [`try_density`](Self::try_density), but for programs whose expressions are known to be correct.
     ///
     /// # Panics
     /// Panics if `try_density` returns an error, with its message.

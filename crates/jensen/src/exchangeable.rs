@@ -132,8 +132,8 @@ pub fn compile(
     )
 }
 
-/// As [`compile`], for records that come in blocks, together with the values that do not belong to records. `open`
-/// returns the records of a checked program.
+/// Like [`compile`], but for records that come in blocks, together with the values that do not belong to records.
+/// `open` returns the records of a checked program.
 ///
 /// # Errors
 /// Fails as [`compile`] does, for a program that uses all records at once, and for unreadable data.
@@ -155,8 +155,8 @@ pub fn compile_blocks<S: RecordSource + 'static>(
     Ok(model.with_more_data(&digest))
 }
 
-/// As [`compile_blocks`], with another density of the records. `made` receives the source that `open` returned, and the
-/// other data.
+/// Like [`compile_blocks`], but with another density of the records. `made` receives the source that `open` returned,
+/// and the other data.
 fn compile_with<S: RecordSource + 'static, D: Records>(
     source: &str,
     name: &str,

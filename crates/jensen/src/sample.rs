@@ -159,7 +159,7 @@ pub fn sample<P: Problem>(
     sample_until(problem, approximation, request, &Haste::none())
 }
 
-/// As [`sample`], with fewer draws if all of them would take too long.
+/// Like [`sample`], but with fewer draws if all of them would take too long.
 fn sample_until<P: Problem>(
     problem: &P,
     approximation: &Approximation,

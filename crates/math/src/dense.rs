@@ -84,7 +84,7 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
 const ROWS: usize = 2;
 const COLUMNS: usize = 4;
 
-/// As [`factor`], for a matrix that is positive definite beyond rounding: every pivot must be above 1e-14 of its
+/// Like [`factor`], but for a matrix that is positive definite beyond rounding: every pivot must exceed 1e-14 times its
 /// diagonal element.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     factor(a, n, 1e-14).ok()

@@ -90,7 +90,7 @@ pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(lanes, dim, rows)
 }
 
-/// A row-major matrix as its transpose.
+/// The transpose of a row-major matrix.
 fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     let mut out = vec![0.0; rows * columns];
     let mut from = 0;

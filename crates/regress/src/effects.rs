@@ -20,7 +20,7 @@ const STEP: f64 = 1e-4;
 enum Change {
     /// Any number.
     Number,
-    /// One of its values, for words, truth values and numbers that represent levels.
+    /// One of the values in the column, for words, truth values and numbers that represent levels.
     Level,
 }
 

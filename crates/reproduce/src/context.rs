@@ -203,8 +203,8 @@ impl<'a> Context<'a> {
         write_kept(self.setup, &path, value)
     }
 
-    /// As [`Context::keep`], for many independent results. They are computed in parallel and returned in the order of
-    /// `items`. Each result is stored as soon as it exists.
+    /// Like [`Context::keep`], but for many independent results. They are computed in parallel and returned in the
+    /// order of `items`. Each result is stored as soon as it exists.
     ///
     /// # Errors
     /// Fails with the first error of `compute`, or with [`Failure::Stopped`] if the user interrupts between two items.

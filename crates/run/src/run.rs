@@ -231,7 +231,7 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// As [`run`], for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock. An
+/// Like [`run`], but for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock. An
 /// interrupted step has no effect.
 ///
 /// The function copies the state before each step, or only before some steps if copying takes long. Steps without a

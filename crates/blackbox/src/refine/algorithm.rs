@@ -163,8 +163,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 
     /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density are
-    /// farther out. In many coordinates, using them would double the length that is needed. In few coordinates, they
-    /// reveal tails that posterior particles reach only after many stationary phases.
+    /// farther from the centre. In many coordinates, using them would double the length that is needed. In few
+    /// coordinates, they reveal tails that posterior particles reach only after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)

@@ -287,8 +287,8 @@ enum Shape {
     Full,
 }
 
-/// Number of lanes whose rows are copied together, so that they are read from the nearest cache: 300 rows of 16 lanes
-/// fill one.
+/// Number of lanes whose rows are copied together, so that they are read from the nearest cache. 300 rows of 16 lanes
+/// fill this cache.
 const PANEL: usize = 16;
 
 /// `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
@@ -313,7 +313,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// As [`multiply`], for few lanes, added to `out`.
+/// Like [`multiply`], but for few lanes, and adds the product to `out`.
 fn multiply_panel(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {

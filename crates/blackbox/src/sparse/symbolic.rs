@@ -105,7 +105,8 @@ impl Symbolic {
         self.rows[nonzero]
     }
 
-    /// A symmetric matrix with this pattern at the nonzeros, from its products with the colours' directions.
+    /// Recovers the nonzeros of a symmetric matrix with this pattern from its products with the directions of the
+    /// colours.
     pub(crate) fn gathered(
         &self,
         colouring: &Colouring,

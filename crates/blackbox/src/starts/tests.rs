@@ -83,7 +83,7 @@ const GATE: Made = Made {
     curvature: -25.0,
 };
 
-/// A normal that beyond 5 is pure noise, with derivatives of the size of the noise.
+/// A normal density that is pure noise beyond 5, with derivatives as large as the noise.
 const DIGITLESS: Made = Made {
     dim: 1,
     value: |z| match z[0].abs() > 5.0 {

@@ -36,7 +36,7 @@ const FAIR: f64 = 0.6;
 /// Largest multiple of the default number of draws for a Hessian.
 const BOOST: usize = 32;
 
-/// Predicted gain in nats above which the model only has to give a direction, so that its Hessian uses few draws.
+/// Predicted gain in nats above which the model only has to provide a direction, so few draws suffice for its Hessian.
 const FAR: f64 = 10.0;
 
 /// Largest number of draws for a gradient or an assessment above this predicted gain. In the tails of a density,

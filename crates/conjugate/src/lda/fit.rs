@@ -145,7 +145,7 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// As [`fit`], with the same bits, but `shards` compute the local steps.
+/// Like [`fit`], and with the same bits, but `shards` compute the local steps.
 ///
 /// # Errors
 /// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint is then that of the last complete

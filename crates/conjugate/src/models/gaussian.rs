@@ -100,8 +100,8 @@ impl Gaussians {
         }
     }
 
-    /// Declares the values standardised. Densities then refer to the original values, from the logarithms of the
-    /// scales, one per column.
+    /// Declares that the values are standardised, with the logarithm of the scale of each column. Densities then refer
+    /// to the original values.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }

@@ -233,7 +233,7 @@ trait SlowOp {
     fn value(args: [f64; 3]) -> f64;
 }
 
-/// As [`map`], with the slow definition in each lane. It is compiled once for all instruction sets, because slow
+/// Like [`map`], but with the slow definition in each lane. It is compiled once for all instruction sets, because slow
 /// definitions use no vector instructions.
 ///
 /// # Safety

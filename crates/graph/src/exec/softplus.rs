@@ -376,8 +376,8 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
 /// Computes all rows for `W` vectors of lanes.
 ///
 /// # Safety
-/// `a` and the inverse logits, if they are stored, have these rows; `out.lane` begins `W` vectors of their lanes and of
-/// the sums.
+/// `a` and the inverse logits, if they are stored, have these rows; `W` vectors of lanes start at `out.lane`, in these
+/// rows and in the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];

@@ -96,7 +96,7 @@ impl RecordGraph {
     /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics as [`new`](Self::new) does.
     pub fn of_passing(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, false)
     }

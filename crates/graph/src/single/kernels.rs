@@ -185,7 +185,7 @@ elementwise_table!(kernels);
 /// An operation without its own kernel, computed by its slow definition in double precision.
 ///
 /// # Safety
-/// As [`MapKernel`], with the number of operands of the operation.
+/// As for [`MapKernel`], with the number of operands of the operation.
 pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
     let mut row = [0.0_f64; 3];
     for i in 0..n {

@@ -313,7 +313,7 @@ impl SingleProgram {
     /// Evaluates all outputs: [`run_lanes`](Self::run_lanes), and the sums over lanes as values.
     ///
     /// # Panics
-    /// As [`run_lanes`](Self::run_lanes).
+    /// Panics as [`run_lanes`](Self::run_lanes) does.
     pub fn run(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.run_lanes(workspace, inputs, lanes);
         self.run_sums(workspace, inputs, lanes, false);

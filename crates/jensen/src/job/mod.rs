@@ -358,7 +358,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// As [`carry_out`], in a locked folder, which is new or contains a stored run to continue with or without force.
+/// Like [`carry_out`], but in a locked folder, which is new or contains a stored run to continue with or without force.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,

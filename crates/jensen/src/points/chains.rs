@@ -457,8 +457,8 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// As [`explain_chains`], with the most probable path of each sequence: the states of all steps, counted from 0, one
-/// sequence after the other.
+/// Like [`explain_chains`], and also returns the most probable path of each sequence: the states of all steps, counted
+/// from 0, sequence by sequence.
 ///
 /// # Errors
 /// Fails as that function does.

@@ -23,7 +23,7 @@ pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     explain_by(model, lambda, |scratch| scratch)
 }
 
-/// As [`explain`], with q(z) read from `assignments`.
+/// Like [`explain`], but with q(z) read from `assignments`.
 pub(super) fn explain_by<M: ConjugateModel>(
     model: &M,
     lambda: &[f64],

@@ -207,7 +207,7 @@ pub struct Made {
 }
 
 impl<M: ConjugateModel, R> PointJob<'_, M, R> {
-    /// The model and the settings of the first candidate. The others differ only in seed and size.
+    /// The model and the settings of the first candidate. Other candidates differ only in seed and size.
     fn first(&self) -> &Candidate<'_, M> {
         &self.candidates[0]
     }

@@ -230,7 +230,7 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// Components over rows of the data.
+    /// The mixture components for rows of the data.
     ///
     /// # Errors
     /// Fails for a value that its column cannot have.

@@ -1,4 +1,4 @@
-//! A shard of a mixture: a table, whose rows are also evaluated by the process that reads it.
+//! A shard of a mixture: a table. The process that reads the table also evaluates its rows.
 //!
 //! A worker reads it once for the moments of its columns ([`What::Survey`]), which determine the prior, and again for
 //! the initial statistics of its rows ([`What::Begin`]). The worker then keeps the rows in memory. The answers depend

@@ -76,7 +76,7 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// As [`fit_topics`], with the same bits. If there are `shards`, they run the local steps.
+/// Like [`fit_topics`], and with the same bits. If there are `shards`, they run the local steps.
 ///
 /// # Errors
 /// Fails as [`fit_topics`] does, and for shards that do not answer. A run with a checkpoint can be resumed.

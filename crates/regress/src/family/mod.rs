@@ -129,8 +129,8 @@ pub struct Parameter {
     pub link: Link,
     /// The bounds in Stan's syntax, if the parameter has no formula.
     pub bounds: &'static str,
-    /// The prior, if the parameter has no formula. Empty means a scale of the response, whose prior is exponential with
-    /// the scale's mean.
+    /// The prior, if the parameter has no formula. An empty prior marks a scale of the response, whose prior is
+    /// exponential with the mean of that scale.
     pub prior: &'static str,
     /// The value, if the request gives neither a formula nor a number for the parameter. Otherwise it is estimated.
     pub fixed: Option<f64>,

@@ -53,7 +53,7 @@ pub struct Groups {
     pub name: String,
     /// The levels of the fit.
     pub levels: Vec<String>,
-    /// Levels of the rows that are not in the fit.
+    /// Levels that occur in these rows but not in the fit.
     pub new_levels: Vec<String>,
     /// The level of each row, or several levels for multiple membership.
     pub members: Vec<Member>,

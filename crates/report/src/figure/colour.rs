@@ -93,7 +93,7 @@ impl Tint {
     }
 }
 
-/// The colours as custom properties of a style sheet, for light and then for dark ground.
+/// The colours as custom properties of a style sheet: first for a light background, then for a dark one.
 pub(crate) fn properties() -> [String; 2] {
     let rows = || {
         [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]

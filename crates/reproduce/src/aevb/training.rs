@@ -74,7 +74,7 @@ pub struct Job<'a> {
 pub struct Trail {
     /// The curve.
     pub curve: Vec<[f64; 3]>,
-    /// The weights. If there are test records, they are the best on these, and otherwise the last.
+    /// The weights with the best bound on the test records, or the last weights if there are no test records.
     pub tensors: Vec<Tensor>,
 }
 

@@ -53,7 +53,7 @@ struct Run {
     gap: Option<f64>,
     seconds: f64,
     iterations: u64,
-    /// Seconds since the model was begun to be built, and the bound.
+    /// Seconds since the start of building the model, and the bound.
     curve: Vec<(f64, f64)>,
     note: String,
 }

@@ -47,9 +47,8 @@ pub fn modernise(text: &str) -> String {
     })
 }
 
-/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33. A
-/// program that is translated was never valid in today's syntax, because a single array in the old syntax is an error
-/// there.
+/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33.
+/// The translation cannot change a program that is valid today, because one array in the old syntax is an error today.
 pub fn in_todays_syntax(text: String) -> String {
     match crate::syntax::old::is_old(&text) {
         true => modernise(&text),

@@ -1,9 +1,9 @@
 //! Log probabilities of large counts.
 //!
 //! In expanded form, the terms are as large as the counts times their logarithms, and cancel to a number of order one.
-//! Here the value is a log probability minus a deviance. The log probability is that under the distribution whose mean
-//! is the count, and it is known in advance. The deviance is a difference between the parameters and those at the peak,
-//! so nothing large cancels (Loader 2000).
+//! Here the value is a log probability minus a deviance. The log probability belongs to the distribution whose mean is
+//! the count, so it is known in advance. The deviance is a difference between the parameters and those at the peak, so
+//! nothing large cancels (Loader 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};

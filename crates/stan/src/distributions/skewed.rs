@@ -257,7 +257,7 @@ fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The mass between −π and the outcome, and from there to π.
+/// The mass from −π to the outcome, and from the outcome to π.
 fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;

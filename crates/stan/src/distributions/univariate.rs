@@ -48,7 +48,7 @@ impl Tails {
         }
     }
 
-    /// From both logs.
+    /// Creates the tails from both logs.
     pub fn new((lower, upper): (f64, f64)) -> Tails {
         Tails { lower, upper }
     }

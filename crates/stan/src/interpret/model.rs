@@ -215,7 +215,7 @@ impl BoundModel {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
 
-    /// As [`BoundModel::log_density`]; `sink` receives the output of `print`.
+    /// Like [`BoundModel::log_density`], but sends the output of `print` to `sink`.
     ///
     /// # Errors
     /// Fails as that function does.
@@ -348,7 +348,7 @@ impl BoundModel {
             })
     }
 
-    /// As [`Posterior::constrain`], with the location of errors; `sink` receives the output of `print`.
+    /// Like [`Posterior::constrain`], but reports the location of errors and sends the output of `print` to `sink`.
     ///
     /// # Errors
     /// Fails if the model rejects the point or fails.
@@ -531,8 +531,8 @@ impl Posterior for BoundModel {
 }
 
 impl BoundModel {
-    /// As [`Posterior::unconstrain`]; with `partial`, parameters without a value in `lookup` are at the origin of the
-    /// unconstrained scale.
+    /// Like [`Posterior::unconstrain`], but with `partial`, parameters without a value in `lookup` are at the origin of
+    /// the unconstrained scale.
     ///
     /// # Errors
     /// Returns the errors of that function.

@@ -119,7 +119,7 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// As [`call`], but long computations check `halt`.
+/// Like [`call`], but long computations check `halt`.
 ///
 /// # Errors
 /// Fails with an external interrupt, and with the errors of [`call`].
@@ -141,7 +141,7 @@ pub fn call_under(
     })
 }
 
-/// As [`ops::binary`], but long computations check `halt`.
+/// Like [`ops::binary`], but long computations check `halt`.
 ///
 /// # Errors
 /// Fails with an external interrupt, and with the errors of the operator.
@@ -207,7 +207,7 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     }
 }
 
-/// As [`draw`], but long computations check `halt`.
+/// Like [`draw`], but long computations check `halt`.
 ///
 /// # Errors
 /// Fails with an external interrupt, and with the errors of [`draw`].

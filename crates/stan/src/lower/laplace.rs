@@ -439,7 +439,8 @@ fn ends_early(derivatives: &Graph) -> bool {
     !marked(derivatives) && marked(&passes::compact(&graph))
 }
 
-/// `H X` for the likelihood's Hessian, sums of columns of its blocks, and an `n × n` matrix X.
+/// The product `H X` of the likelihood's Hessian with an `n × n` matrix X. `columns` are sums of columns of the
+/// Hessian's blocks.
 fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, block: usize) -> E<'g> {
     if let [diagonal] = columns {
         let row: Vec<u32> = (0..n * n).map(|k| (k % n) as u32).collect();

@@ -79,7 +79,7 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The number of the stage that is 0 for draws that skip the call.
+    /// The index of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
     /// The destination of the numbers.
     pub to: Numbers,

@@ -421,7 +421,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// As [`data`](Self::data), with positions, and without records that skip the current code.
+    /// Like [`data`](Self::data), but with positions, and without records that skip the current code.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();

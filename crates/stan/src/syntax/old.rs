@@ -69,7 +69,7 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Whether an array is declared here in today's way.
+    /// Whether an array declaration in today's syntax begins here.
     fn begins_array(&self, at: usize) -> bool {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }

@@ -27,7 +27,7 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
 }
 
 /// Cooled fits of a model, compared with plain fits from the same start. Batch fits are never worse. Minibatch fits
-/// move between optima by noise alone. They may be worse than the worse plain fit by at most `slack`. No components are
+/// move between optima by noise alone. They may fall below the worse plain fit by at most `slack`. No components are
 /// equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {

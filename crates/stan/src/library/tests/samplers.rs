@@ -86,7 +86,7 @@ fn spd() -> Mat<f64> {
     Mat::new(2, 2, vec![2.0, 0.6, 0.6, 0.9])
 }
 
-/// Means of every number a sampler gives.
+/// Checks the means of all numbers that a sampler returns.
 fn check_means(name: &str, args: &[Value], expected: &[f64]) {
     let mut r = rng(name.len() as u64);
     let draws: Vec<Vec<f64>> = (0..DRAWS)

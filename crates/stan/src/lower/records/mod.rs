@@ -110,9 +110,9 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// As [`lower_records`], for one block of a larger set of records. `numbers` are the numbers of its records in that
-/// set, from 1. The result equals the part for these records in the density of all. Fails for an operation that would
-/// read all records at once.
+/// Like [`lower_records`], but for one block of a larger set of records. `numbers` are the numbers of its records in
+/// that set, from 1. The result equals the part for these records in the density of all. Fails for an operation that
+/// would read all records at once.
 ///
 /// # Errors
 /// Fails as [`lower_records`] does.

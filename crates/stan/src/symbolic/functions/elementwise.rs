@@ -229,9 +229,9 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// Below this value, an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// One of the regularised incomplete gamma functions from its logarithm, `op`. It has no slope at 0 and far from 0. In
-/// these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the function is
-/// flat.
+/// One of the regularised incomplete gamma functions from its logarithm, `op`. The logarithm has no slope at 0 and far
+/// from 0. In these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the
+/// function is flat.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
