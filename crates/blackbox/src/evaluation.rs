@@ -19,7 +19,8 @@ const BLOCK: usize = 512;
 /// Number of draws per block after an interrupt, and smallest block for slow densities.
 const HURRIED: usize = 32;
 
-/// Operations per call, which take a quarter of a second on one thread. Jensen checks the clock between calls.
+/// Number of operations per call. They take a quarter of a second on one thread, and Jensen checks the clock between
+/// calls.
 const CALL: u64 = 1 << 28;
 
 /// Number of lanes in one call to a density with this cost per draw. The number is the same on every machine, so sums

@@ -116,7 +116,7 @@ impl Fit {
         self.calls.oracle_calls()
     }
 
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }

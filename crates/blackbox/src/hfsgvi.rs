@@ -6,8 +6,8 @@
 //! trace therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run
 //! without a finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at
 //! negative curvature and return the current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1).
-//! Draws, sample sizes and the counting of evaluations are those of [`Trust`](crate::Trust). The method is a baseline
-//! for comparisons, not a recommendation.
+//! Draws, sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The method is a
+//! baseline for comparisons, not a recommendation.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ impl Fitting for HfsgviSettings {
     }
 }
 
-/// Number of consecutive iterations for which the stopping rule must hold.
+/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 3;
 
 /// The algorithm, whose output is ω.

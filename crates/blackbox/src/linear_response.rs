@@ -130,8 +130,9 @@ impl std::error::Error for LinearResponseError {}
 /// Separates the draws from those of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// Nats that the bound may lose by linear response, beyond noise. Linear response improves the bound if the posterior
-/// is nearly Gaussian. Otherwise the first-order correction may overshoot, and overdispersed draws have a good k̂.
+/// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound
+/// if the posterior is nearly Gaussian. Otherwise the first-order correction may overshoot, and overdispersed draws
+/// have a good k̂.
 const LOSS: f64 = 0.1;
 
 /// Newton iterations towards the optimum on the fixed draws.

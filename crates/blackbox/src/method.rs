@@ -178,8 +178,8 @@ methods! {
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws has its own minibatch. The algorithm, the state and the name are those
-        /// of [`Method::Trust`].
+        /// TrustVI in which every pair of draws has its own minibatch. The algorithm, the state and the name are the
+        /// same as for [`Method::Trust`].
         RecordTrust(RecordTrust),
     }
 }

@@ -334,8 +334,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω for global parameters with the Gaussian given by `globals` and `factor`. Least squares at the points gives the
-    /// weights of the local parameters. The coordinates of the points refer to the Gaussian `before`.
+    /// ω for global parameters with the Gaussian given by `globals` and `factor`. The weights of the local parameters
+    /// come from least squares at the points. The coordinates of the points refer to the Gaussian `before`.
     fn fitted(
         &self,
         before: &NestedState,

@@ -1,4 +1,4 @@
-//! The accuracy that a user requires of the reported numbers, and all limits that follow from this accuracy.
+//! The accuracy that the reported numbers must have, and all limits that follow from it.
 //!
 //! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
 //! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their

@@ -120,7 +120,7 @@ impl Relabelling {
     }
 
     /// Whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If a
-    /// single coordinate has two modes by itself, a summary of one mode is wrong for it.
+    /// single coordinate has two modes, a summary of one mode is wrong for it.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];

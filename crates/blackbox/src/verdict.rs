@@ -397,8 +397,8 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
 mod tests {
     use super::*;
 
-    /// Draws along a ridge. Both coordinates share a unit normal, and one adds and the other subtracts a tenth of a
-    /// second one, on a regular grid of quantiles.
+    /// Draws along a ridge: the coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
+    /// grid of quantiles.
     fn ridge(count: usize) -> Draws {
         let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);
         let common = (0..count).map(normal);

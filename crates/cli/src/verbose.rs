@@ -15,7 +15,7 @@ static START: OnceLock<Instant> = OnceLock::new();
 /// Shortest time between two lines about the same step.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Begins to log steps, if requested.
+/// Starts the logging of steps, if requested.
 pub fn set(verbose: bool) {
     if verbose {
         let _ = START.set(Instant::now());

@@ -2,8 +2,8 @@
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). For each family, the table gives the length of λ, the log normaliser
 //! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence between two members follows from these facts:
-//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α). So does every global step, in which λ is the parameter of the prior plus
-//! the statistics.
+//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α). Every global step also follows from them, because λ is then the parameter
+//! of the prior plus the statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;

@@ -6,7 +6,7 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::ConjugateModel;
 use crate::pointwise::{Pointwise, untempered_bound};
 
-/// The plain model of the points of a model with several parts.
+/// Bounds of one component for all points, for comparison with a model with several parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plain {
     /// The bound of the plain model in nats. For complete points this is its log evidence.

@@ -1,8 +1,8 @@
 //! Several fits in one run, of which the best is kept: starts of a model, or models with different numbers of
 //! components.
 //!
-//! The candidates are fitted one after another, each for a limited number of iterations. The budgets, the trace,
-//! checkpoints and interruption are those of a single run.
+//! The candidates are fitted one after another, each for a limited number of iterations. Budgets, trace, checkpoints
+//! and interruption work as in a single run.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,

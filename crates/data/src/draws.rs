@@ -193,7 +193,7 @@ impl DrawsTable {
     }
 
     /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values. For
-    /// example, the mean of log σ gives the median of σ.
+    /// example, the mean of log σ corresponds to the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }

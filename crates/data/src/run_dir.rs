@@ -209,7 +209,8 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a new one's.
+    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a file of the new
+    /// run.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;

@@ -21,7 +21,7 @@ pub struct FitSummary {
     pub format: u32,
     /// The end of the run, with advice.
     pub status: String,
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub converged: bool,
     /// Whether the draws can be trusted, by their importance weights, or because they were refined and have mixed.
     pub trusted: bool,

@@ -22,7 +22,7 @@ const SAVED_LIMIT: usize = 4 << 20;
 pub struct Execution {
     /// The instruction set.
     pub simd: Simd,
-    /// The largest number of threads. With one, the caller's thread does the work.
+    /// The largest number of threads. If it is 1, the caller's thread does the work.
     pub threads: usize,
 }
 

@@ -171,8 +171,8 @@ impl Model {
     /// The centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a fit was
     /// stopped early.
     ///
-    /// The second fit uses the suggestion of the first, because in the program's form a mean-field fit sees little of a
-    /// funnel.
+    /// The second fit uses the suggestion of the first, because in the program's form a mean-field fit covers little of
+    /// a funnel.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {

@@ -7,7 +7,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// Number of coordinates whose marginals the report shows. They are those with the largest changes.
+/// Number of coordinates whose marginals the report shows. It shows those with the largest changes.
 const SHOWN: usize = 6;
 
 /// Bars of a marginal.

@@ -82,9 +82,9 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
 /// one half and above, neither the variance nor the standard error of the mean exists. As in that paper, the estimated
 /// index decides.
 ///
-/// With a hundred draws in the tail, the index has an error of 0.12 to 0.15. It would by itself rule out the standard
-/// deviation of one in twenty quantities whose index is a quarter. Jensen therefore omits the standard deviation only
-/// if its relative standard error is also above the policy's limit.
+/// With a hundred draws in the tail, the index has an error of 0.12 to 0.15. The index alone would rule out the
+/// standard deviation of one in twenty quantities whose true index is a quarter. Jensen therefore omits the standard
+/// deviation only if its relative standard error is also above the policy's limit.
 fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],

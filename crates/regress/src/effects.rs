@@ -12,7 +12,7 @@ use crate::syntax::{Expr, Kind};
 /// The number of points on a curve.
 const POINTS: usize = 41;
 
-/// The step of a slope as a share of the column's range, which is that of the R package marginaleffects.
+/// The step of a slope as a share of the column's range, as in the R package marginaleffects.
 const STEP: f64 = 1e-4;
 
 /// The values to which a column can be changed.

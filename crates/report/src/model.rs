@@ -190,7 +190,7 @@ pub struct Stage {
 /// The bound at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// Iteration, counted within the stage or over the whole run. In both cases stages are drawn one after the other.
+    /// Iteration, counted within the stage or over the whole run. In both cases the chart shows the stages in sequence.
     pub iteration: u64,
     /// Wall-clock seconds since the start.
     pub seconds: f64,

@@ -158,7 +158,7 @@ fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     }
 }
 
-/// "… and n more" below something that was cut short.
+/// Adds "… and n more" below a list that shows only its first entries.
 fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     if total > shown {
         page.put(format_args!(

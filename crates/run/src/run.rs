@@ -100,8 +100,7 @@ pub struct Control<'a> {
     pub observer: &'a mut dyn Observer,
     /// The destination of checkpoints, if any.
     pub store: Option<&'a mut dyn Store>,
-    /// Seconds between checkpoints. With 0, the run writes one after every iteration. The end of the run always writes
-    /// one.
+    /// Seconds between checkpoints. With 0, the run writes one after every iteration. It always writes one at its end.
     pub checkpoint_seconds: f64,
     /// The stored run to resume.
     pub resume: Option<Checkpoint>,

@@ -41,7 +41,7 @@ impl fmt::Display for Limit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
-    /// A tested stopping rule holds.
+    /// A tested stopping rule is met.
     Converged {
         /// The rule and its numbers.
         evidence: Evidence,
@@ -75,7 +75,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub fn is_converged(&self) -> bool {
         matches!(self, Self::Converged { .. })
     }

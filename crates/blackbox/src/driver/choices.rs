@@ -213,8 +213,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
 }
 
 /// Whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there are many
-/// coordinates, and most of them interact with few others except a few global parameters. A mean-field fit says little
-/// about such models, and its starts take longest.
+/// coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit is a
+/// poor approximation for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()

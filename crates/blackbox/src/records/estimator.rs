@@ -27,7 +27,8 @@ pub enum RecordEstimator {
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
     Joint,
-    /// The joint control variate only for the mean, as in the paper. The gradient of the spread is that of `naive`.
+    /// The joint control variate only for the mean, as in the paper. The gradient of the spread is the same as for
+    /// `naive`.
     JointMean,
     /// The joint control variate as published: only for the mean, with the prior and the spreads of a record's last
     /// visit in the table.

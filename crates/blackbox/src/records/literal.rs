@@ -8,7 +8,7 @@
 //! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
 //! ```
 //!
-//! and zero for the spread. The sum contains e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N; the factor 1/N is that of k.
+//! and zero for the spread. The sum contains e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N; the factor 1/N comes from k.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 

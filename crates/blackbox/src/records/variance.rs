@@ -196,7 +196,7 @@ impl Watch {
 }
 
 /// The estimators with a table, other than the fit's own, that suit the records and the family, as long as all tables
-/// and `footprint` together fit into `limit` bytes. Their bytes are added to `footprint`.
+/// and `footprint` together fit into `limit` bytes. The function adds the bytes of these tables to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

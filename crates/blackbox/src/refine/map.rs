@@ -73,8 +73,8 @@ impl Placed {
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal. If the family is not an affine map of its noise, it is
-    /// that of a Gaussian close to it.
+    /// The map under which the approximation is standard normal. If the family is not an affine map of its noise, the
+    /// map belongs to a Gaussian close to the approximation.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
         let root = match approximation.kind() {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     /// A level whose spread depends on a persistence, and a third global parameter that follows the square of the
-    /// level. The map leaves normals with independent squares, and its inverse recovers the draws.
+    /// level. The mapped draws are normal with independent squares, and the inverse of the map recovers the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
         let size = 3 * LANES;

@@ -5,7 +5,7 @@ use jensen_density::Pattern;
 /// Fractions of the largest number of neighbours above which coordinates are tried as global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// A colouring of coordinates. A global parameter has a colour of its own. Other coordinates share a colour if no third
+/// A colouring of coordinates. Each global parameter has its own colour. Other coordinates share a colour if no third
 /// local coordinate is a neighbour of both. Each element is then alone in the product's row of one of its two
 /// coordinates (the direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -89,7 +89,7 @@ impl Symbolic {
         self.order[row] as usize
     }
 
-    /// The nonzero of a column's diagonal.
+    /// The index of the nonzero on a column's diagonal.
     pub(crate) fn diagonal(&self, column: usize) -> usize {
         self.starts[column]
     }

@@ -148,8 +148,9 @@ const LIGHTEST: f64 = 7.0;
 /// counts as a mode. The standard deviation then changes by half as much.
 const TELLING: f64 = 0.1;
 
-/// Minus the logarithm of the overlap at which two optima are separate modes. It is that of equal normals four standard
-/// deviations apart, whose density halfway is a quarter, or of a normal within another one that is 110 times as wide.
+/// Minus the logarithm of the overlap at which two optima are separate modes. Equal normals four standard deviations
+/// apart have this overlap; halfway, their density is a quarter of the maximum. So do a normal and another normal, 110
+/// times as wide, with the same centre.
 const APART: f64 = 2.0;
 
 /// The other optima among converged starts that are at least [`APART`] from the best one in location or width and have

@@ -430,8 +430,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 
     /// If a few draws in the tails dominate the bound, a gradient rarely contains them. No model of the bound then
-    /// gives a direction, and every step is random. After a step without a clear gain, the method therefore halves the
-    /// scales as long as the bound on the draws of that step becomes higher and more precise.
+    /// provides a direction, and every step is random. After a step without a clear gain, the method therefore halves
+    /// the scales as long as the bound on the draws of that step becomes higher and more precise.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);

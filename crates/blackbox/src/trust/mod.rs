@@ -43,7 +43,7 @@
 //!   these rules increase `φ = L − αδ²` relative to the paper's rules, which Lemma 1 allows.
 //! * **Narrower scales** are tried after a step far from an optimum that has no clear gain and whose draws leave the
 //!   bound uncertain by more than a nat. In the tails of a density a few draws dominate the bound, and no model of it
-//!   gives a direction. TrustVI accepts narrower scales if the bound on the same draws is higher and more precise.
+//!   provides a direction. TrustVI accepts narrower scales if the bound on the same draws is higher and more precise.
 //! * **Draws** come in antithetic pairs, which are the independent observations of all estimates.
 //! * **Hessian-vector products** therefore use 86 draws instead of 85. In the full-rank family they use at least four
 //!   times the dimension, because with fewer draws the averaged products are singular.

@@ -12,9 +12,9 @@
 //! The paper doubles N_k for the *next* iteration if it was too small, so it may accept a step on fewer draws than
 //! Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it does.
 //! The paper has no upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`] draws
-//! do not suffice, which Lemma 1 always allows. ‖∇L‖, L and κ_H in Inequality 13 cannot be observed, so their estimates
-//! are those of [`Trust`](super::Trust). The paper has no stopping rule. This implementation ends when two consecutive
-//! Newton steps inside the region predict gains of no more than the tolerance.
+//! do not suffice, which Lemma 1 always allows. ‖∇L‖, L and κ_H in Inequality 13 cannot be observed, so they are
+//! estimated as in [`Trust`](super::Trust). The paper has no stopping rule. This implementation ends when two
+//! consecutive Newton steps inside the region predict gains of no more than the tolerance.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ use super::subproblem::{Effort, Solution, krylov};
 /// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Number of consecutive iterations for which the stopping rule must hold.
+/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
 /// Radius, in units of ω, below which steps have no length.

@@ -19,7 +19,7 @@ const AT_LIMIT: u64 = 12;
 /// outside, after which the model is rejected too.
 const CRAMPED: u64 = 6;
 
-/// Number of consecutive iterations for which the stopping rule must hold.
+/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
 /// Whether the fit has ended after an iteration, either within `tolerance` nats or because it cannot reach the

@@ -8,10 +8,10 @@ use jensen_math::reduce::dot;
 /// which standardised rows have no spread gets a standard deviation of 10⁻⁵, far above rounding error.
 const FINEST: i32 = 20;
 
-/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is that of the complete rows.
-/// The weight w maximises the mean log density of each row under a normal distribution of the other rows (Hoffbeck and
-/// Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq. 12 and 17, with
-/// only this mixture).
+/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is the correlation matrix of
+/// the complete rows. The weight w maximises the mean log density of each row under a normal distribution of the other
+/// rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq.
+/// 12 and 17, with only this mixture).
 ///
 /// For few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
 /// remaining variance of the columns.

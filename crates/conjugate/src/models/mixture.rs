@@ -188,12 +188,12 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Initial natural parameters for `k` components. Each has the prior and an equal share of the data, half of it from
-/// one point and half from the average point.
+/// Initial natural parameters for `k` components. Each component combines the prior with an equal share of the data.
+/// One point represents half of this share, and the average point represents the other half.
 ///
-/// The first of those points is arbitrary. Each further point is drawn in proportion to how much less likely it is,
-/// under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur and
-/// Vassilvitskii 2007).
+/// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
+/// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
+/// and Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;

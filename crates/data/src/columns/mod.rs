@@ -314,8 +314,8 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The columns of these names in these rows, one stretch after the other. A column is an array of shape `[rows]`,
-    /// or `[rows, length]` if rows have lists.
+    /// The columns of these names in these rows, range by range. A column is an array of shape `[rows]`, or `[rows,
+    /// length]` if rows have lists.
     ///
     /// # Errors
     /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in

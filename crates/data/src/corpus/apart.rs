@@ -215,7 +215,7 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
 /// Builds a corpus with the given number of shards in a folder. `work` runs tasks by [`Workshop::step`], on any machine
-/// with the files, and returns their answers in the order of the tasks. The folder's files are those of
+/// with the files, and returns their answers in the order of the tasks. The folder contains the same files as after
 /// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors

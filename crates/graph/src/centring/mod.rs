@@ -99,7 +99,7 @@ impl Group {
 pub struct Hierarchy {
     graph: Graph,
     levels: Vec<Vec<Group>>,
-    /// Coordinates that the program itself non-centres.
+    /// Coordinates that the program itself declares in non-centred form.
     by_hand: BTreeSet<u32>,
 }
 

@@ -67,8 +67,8 @@ impl Hierarchy {
         })
     }
 
-    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors about which
-    /// the prior says almost everything. For these, whitening is as good at a third of the cost.
+    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors that the
+    /// prior determines almost completely. For these, whitening is as good at a third of the cost.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {

@@ -28,7 +28,7 @@ const WIDEST: usize = 256;
 /// shared.
 const TILE_OF_PRODUCTS: usize = 1024;
 
-/// The widest block of lanes there.
+/// The widest block of lanes in such a tile.
 const WIDEST_PRODUCTS: usize = 64;
 
 /// The widest block for solvers, where each solve takes the work of hundreds of kernels.

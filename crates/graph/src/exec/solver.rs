@@ -84,10 +84,11 @@ impl Code {
     }
 }
 
-/// Code with its memory, until an interrupt. From then on all results are NaN, and a solver stops when it sees them.
+/// Code with its memory, until an interrupt. After an interrupt all results are NaN, and a solver stops at the first
+/// NaN.
 struct Running<'a> {
     code: Machine<'a>,
-    /// Number of values of a lane that are computed in addition to each run, because a factored system is solved.
+    /// Work per lane and run in addition to the code, because a factored system is solved.
     beside: usize,
     patience: &'a Patience,
 }

@@ -27,7 +27,7 @@ pub struct Solver {
     pub kind: SolverKind,
     /// The body: three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root may
     /// have two more outputs. One is the Jacobian in column-major order, if it is known to be cheaper than its columns
-    /// one by one. The other is the function to maximise, if the equations are those of a maximum.
+    /// one by one. The other is the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 

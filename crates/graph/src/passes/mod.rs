@@ -22,7 +22,7 @@ pub fn optimise(graph: &Graph) -> Graph {
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))
 }
 
-/// The same, interrupted by a reason from `asked` between passes.
+/// Like [`optimise`], but ends between passes once `asked` returns a reason.
 pub(crate) fn optimise_unless(
     graph: &Graph,
     asked: &dyn Fn() -> Option<String>,

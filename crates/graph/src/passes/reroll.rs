@@ -95,7 +95,7 @@ struct Sums {
     interior: Vec<bool>,
 }
 
-/// The same outputs, with unrolled copies packed into vectors; see the module documentation.
+/// A graph with the same outputs, in which unrolled copies are packed into vectors; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());

@@ -121,7 +121,7 @@ trait Tiling {
     const INNER: (usize, usize);
 }
 
-/// For 32 registers of one vector each.
+/// Tiles for 32 registers of one vector each.
 struct Wide;
 
 /// For 16 registers, two of which form one vector.

@@ -400,8 +400,8 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// One pass: arguments and result are rows of lanes. Uses stored results for the same arguments, or computes them with
-/// `keep`.
+/// Runs one pass, whose arguments and result are rows of lanes. It uses stored results for the same arguments, or
+/// computes them with `keep`.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
     pass: Pass,

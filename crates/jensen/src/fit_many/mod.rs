@@ -42,7 +42,7 @@ pub struct Fits {
     pub text: String,
     /// Included files by the names that the program uses. A worker therefore needs no folder.
     pub includes: BTreeMap<String, String>,
-    /// The settings of each fit. The task gives the seed.
+    /// The settings of each fit. The seed comes from the task.
     pub request: FitRequest,
 }
 

@@ -130,7 +130,7 @@ pub struct Judgement {
     pub format: u32,
     /// The end of the run, with advice.
     pub status: String,
-    /// A stopping rule holds.
+    /// A stopping rule is met.
     #[serde(default)]
     pub converged: bool,
     /// Whether the result is trusted. It is if the run converged or completed its plan at temperature 1, is no worse

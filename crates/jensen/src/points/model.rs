@@ -33,7 +33,7 @@ pub struct MixtureModel {
     pub components: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Natural parameters of q(β) for points in these units: first the weights, then one component after the other.
+    /// Natural parameters of q(β) for points in these units: first the weights, then the components in turn.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,

@@ -23,7 +23,7 @@ use crate::job::{
     request,
 };
 
-/// Number of held-out documents that are scored during a run. At the end of the run, all are scored.
+/// Number of held-out documents that are scored during a run. At the end of the run, all held-out documents are scored.
 const SCORED: usize = 1000;
 
 /// A note is printed if fewer topics than their number divided by this value are in use.

@@ -53,8 +53,8 @@ fn test<const N: usize>(
     )
 }
 
-/// Nearest integer, ties to even. Without a rounding instruction in the baseline the standard function is a call; this
-/// vectorises.
+/// Nearest integer, ties to even. The baseline has no rounding instruction, so the standard function would be a call.
+/// This function vectorises.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;

@@ -159,8 +159,9 @@ pub(super) trait Scheme {
     /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
-    /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` is that of the states after it,
-    /// and becomes that of the states before. `parameters` receives that of the parameters.
+    /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` contains the adjoint of the
+    /// states after the step, and receives the adjoint of the states before it. `parameters` receives the adjoint of
+    /// the parameters.
     fn pull(
         &mut self,
         system: &mut dyn Differentiable,

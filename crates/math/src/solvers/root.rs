@@ -58,7 +58,8 @@ impl Root {
         self.unknowns + self.parameters
     }
 
-    /// Computes the roots, into `unknowns` rows, of the first copy of arguments. NaN if the search finds no root.
+    /// Computes the roots for the first copy of the arguments, and writes them to `unknowns` rows. They are NaN if the
+    /// search finds no root.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];

@@ -98,7 +98,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// The lanes of the trajectory that contribute. Lanes that failed or have only zero weights do not.
+/// The lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {

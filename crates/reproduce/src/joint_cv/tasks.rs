@@ -217,8 +217,8 @@ impl From<ShapeError> for Failure {
 }
 
 /// Logistic regression on features scaled to [−1, 1], without an intercept, which gives the dimensions of the paper's
-/// Table 2. The paper does not state a scaling. This one is that of both sets in the LIBSVM collection, and with it
-/// Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
+/// Table 2. The paper does not state a scaling. This scaling is the one of both sets in the LIBSVM collection, and with
+/// it Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
@@ -303,7 +303,7 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
 }
 
 /// Principal components of pixels in [0, 1] that are centred but not standardised, according to one sentence of the
-/// paper. Another sentence says standardised.
+/// paper. Another sentence says that they are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;

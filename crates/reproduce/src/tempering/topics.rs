@@ -296,7 +296,7 @@ fn rows(
     Ok(())
 }
 
-/// The names in figures of the bounds of the tempered model at the two ends.
+/// Adds the row with the mean bound of the tempered model over these runs, and their temperatures at the end.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,

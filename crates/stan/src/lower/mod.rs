@@ -124,7 +124,7 @@ impl From<Box<EvalError>> for LowerError {
 /// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Largest number of statements and loop iterations, unless the same number of nodes is allowed.
+/// Limit on the number of executed statements and loop iterations. Half of the node limit applies if it is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// Steps between two interrupt checks.

@@ -663,7 +663,8 @@ impl<'g> E<'g> {
         [parts(0, n), parts(2 * n, n * n)]
     }
 
-    /// The hypergeometric function of this vector: `above` numerators, `below` denominators and the argument.
+    /// The hypergeometric function of this vector, which contains `above` numerator parameters, `below` denominator
+    /// parameters and the argument.
     pub fn hypergeometric(self, above: usize, below: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a hypergeometric function");

@@ -330,8 +330,8 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The largest component of each pair of vectors is positive. For small k, the vectors of
-/// singular values 0 are NaN on the longer side. For large k they complete the others.
+/// rotations where k is small. The largest component of each pair of vectors is positive. For small k, the vectors on
+/// the longer side are NaN for singular values of 0. For large k, they complete the orthogonal basis.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());

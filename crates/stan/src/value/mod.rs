@@ -632,8 +632,8 @@ impl Deref for Operand {
     }
 }
 
-/// Storage positions in the order of Stan's CSV files, where the first index runs fastest, of an array with these
-/// extents. The `inner` numbers of each element are already in that order, and `unit` of them stay together.
+/// Storage positions of an array with these extents, in the order of Stan's CSV files, where the first index runs
+/// fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {
