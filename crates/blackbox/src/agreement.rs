@@ -154,7 +154,7 @@ pub(crate) struct Moments {
     /// Every coordinate, and a second entry for each coordinate whose reported value is on another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
-    /// By quantity and block.
+    /// Sums for each quantity and block.
     sums: Vec<[Sums; BLOCKS]>,
     /// Draws so far.
     seen: usize,

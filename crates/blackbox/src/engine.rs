@@ -22,7 +22,7 @@ pub struct Beginning<'a, D: TwiceDifferentiable> {
     pub family: Arc<dyn Family>,
     /// The source of random numbers.
     pub source: NoiseSource,
-    /// The starting point. After a resume this is the start of the stage, on which no step depends.
+    /// The starting point. After a resume it is the starting point of the stage, on which no further step depends.
     pub omega: Vec<f64>,
     /// Separates the draws of the fit's families; the first has 0.
     pub stream: u64,

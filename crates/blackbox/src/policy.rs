@@ -92,8 +92,8 @@ impl Policy {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// The same number for the largest of several tests, by Bonferroni's inequality: 2.6 for five tests, 3.9 for six
-    /// hundred.
+    /// Number of standard errors beyond which the largest of several tests rejects, by Bonferroni's inequality: 2.6 for
+    /// five tests, 3.9 for six hundred.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }

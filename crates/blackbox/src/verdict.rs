@@ -23,8 +23,8 @@ const VAGUE: f64 = 0.5;
 
 /// Largest divergence in nats, in addition to the policy's allowance for each coordinate. On posteriors with known
 /// moments, the divergence was 0.35 to 0.7 for skewed posteriors of one coordinate whose standard deviations were wrong
-/// by at least a third, and up to 0.17 if they were wrong by at most a tenth. It was 0.34 for eight schools, with all
-/// ten coordinates within a fifth.
+/// by at least a third, and up to 0.17 if they were wrong by at most a tenth. It was 0.34 for eight schools, whose ten
+/// standard deviations were all correct within a fifth.
 const FAR: f64 = 0.25;
 
 impl Fit {

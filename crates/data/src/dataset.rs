@@ -74,7 +74,7 @@ impl Value {
         }
     }
 
-    /// For readers, which have checked the shape while reading.
+    /// Creates a value for a reader, which has checked the shape while reading.
     pub(crate) fn from_parts(shape: Vec<usize>, elements: Elements) -> Self {
         Self { shape, elements }
     }

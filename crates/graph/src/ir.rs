@@ -112,8 +112,8 @@ impl Shape {
     }
 }
 
-/// The time at which a value is known, and its number of copies. The order is that of binding, and a result has the
-/// latest placement of its arguments.
+/// The time at which a value is known, and its number of copies. The variants are in the order of binding, and a result
+/// has the latest placement of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
     /// Known when the graph is built, and folded.
@@ -424,7 +424,7 @@ impl Graph {
         self.intern(data, |data| data.into())
     }
 
-    /// The same for a table that another graph shares, without a copy of its numbers.
+    /// Interns a table that another graph shares, without copying its numbers.
     pub(crate) fn intern_shared(&mut self, data: &Arc<[f64]>) -> ConstId {
         self.intern(data, |_| data.clone())
     }

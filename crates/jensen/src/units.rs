@@ -332,8 +332,8 @@ struct Shifted<'a> {
     fields: &'a [&'a str],
 }
 
-/// Runs a fit in standardised units under `control`. `by` nats are added to the bounds, and to the listed `fields`,
-/// that the observer receives.
+/// Runs a fit in standardised units under `control`. The function adds `by` nats to the bounds and the listed `fields`
+/// before the observer receives them.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,

@@ -484,7 +484,7 @@ mod tests {
         )
     }
 
-    /// For full matrices, for a cycle, whose shifts stall, and for one without a full set of eigenvectors.
+    /// Tests full matrices, a cycle, whose shifts stall, and a matrix without a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =

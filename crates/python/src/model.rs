@@ -108,7 +108,7 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
 /// Values at points, and vectors at them, one per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
-/// Numbers of records to learn from.
+/// The numbers of the records to use for a fit.
 type Records<'py> = Option<PyReadonlyArray1<'py, u32>>;
 
 impl BoundModel {

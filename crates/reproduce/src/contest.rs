@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Draws on which iterates are evaluated, and final ones.
+/// Number of draws for the evaluation of an iterate, and of the final result.
 const DRAWS: usize = 512;
 const FINAL_DRAWS: usize = 8192;
 

@@ -254,7 +254,7 @@ impl Ours {
         }
     }
 
-    /// No number, for this reason.
+    /// An entry without a number, for this reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             value: None,

@@ -45,7 +45,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// It is a density only for TrustVI, which announces the minibatches.
+/// Only TrustVI can use it as a density, because TrustVI announces the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,

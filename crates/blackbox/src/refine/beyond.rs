@@ -32,8 +32,8 @@ use crate::psis::{tail_index, tail_index_error};
 /// coordinates, successive distances differ by a factor of four.
 const LOOKS: usize = 1024;
 
-/// The same number for refined draws, which have cost a hundred times as many gradients. For one of twenty coordinates,
-/// this gives ten distances per factor of forty.
+/// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
+/// coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
 /// Largest number of values of these points, which take a tenth of a second; number of points per call to the density;

@@ -28,9 +28,9 @@ const EVERY: usize = 4;
 /// half of the proposals.
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
-/// The same range for densities whose evaluations far out may take a thousand times as long, as with a solver. The
-/// limit is the range of the particles: six standard deviations for the farthest of a few hundred draws from the t
-/// distribution.
+/// The range of proposals for densities whose evaluations in the tails may take a thousand times as long, as with a
+/// solver. The limit is the range of the particles: six standard deviations for the farthest of a few hundred draws
+/// from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
 /// Number of intervals in the distribution of the particles' distances.

@@ -107,7 +107,7 @@ impl Gradient {
 /// Computes gradients, with reusable scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// Is notified of the next draws.
+    /// If the density is subsampled: the chooser of records, which receives the position of the next draws.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,

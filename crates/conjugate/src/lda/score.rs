@@ -127,7 +127,7 @@ pub struct Piece<'a> {
     pub first: usize,
     /// The number of documents.
     pub count: usize,
-    /// The number of the first among all held-out documents.
+    /// The number of the first document, counted over all held-out documents.
     pub number: u64,
 }
 

@@ -331,8 +331,8 @@ impl ConjugateModel for FactorialMixture {
 /// factor. The factor then becomes the average residual of the points that it improves.
 ///
 /// With random factors, one factor often covers two images. In trials with 2 000 points of eight images (as in the
-/// tempering paper's Figure 4), none of 20 random starts found all images in 120 iterations, and 12 of 20 of these
-/// starts did.
+/// tempering paper's Figure 4), none of 20 random starts found all images in 120 iterations, whereas 12 of 20 pursuits
+/// did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
     /// Probabilities of the factors so far, one row per factor.

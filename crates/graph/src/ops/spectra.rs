@@ -9,7 +9,7 @@ use jensen_math::complex::{self, Complex64};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul};
 
-/// Eigenvalues, eigenvectors and which components are chosen, as [`Op::Eigen`](crate::ops::Op::Eigen) lays them out.
+/// Eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
 pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     let (re, im) = a.split_at(n * n);
     let a: Vec<Complex64> = re

@@ -104,7 +104,7 @@ impl<'a> Phases<'a> {
         followed
     }
 
-    /// Whether a value is available when all sums are.
+    /// Whether a value is available as soon as all sums are computed.
     pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
         !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
     }

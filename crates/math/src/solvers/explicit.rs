@@ -420,7 +420,7 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// The rates of stages `from .. count`. Those of earlier stages must be available.
+    /// Computes the rates of stages `from .. count`. The rates of earlier stages must be available.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {

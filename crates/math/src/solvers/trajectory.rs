@@ -82,7 +82,7 @@ impl Trajectory {
         self.blocks.push(Block { front, rows });
     }
 
-    /// Whether a lane has had more steps than fit.
+    /// Whether a lane has made more steps than a trajectory can store.
     pub(super) fn is_full(&self, lane: usize) -> bool {
         self.numbers[lane] > KEPT
     }

@@ -47,7 +47,7 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
 /// A shard of a block: its number, its digest and the documents of its share.
 type ShardShare = (usize, String, Vec<usize>);
 
-/// For the steps of this process.
+/// Memory for the local steps of this process.
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
 /// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if

@@ -43,7 +43,7 @@ pub(super) struct Task {
 pub(super) struct Times {
     pub(super) naive: f64,
     pub(super) cv: f64,
-    /// With the SVRG form for MovieLens.
+    /// The time of `joint`, which has its SVRG form for MovieLens.
     pub(super) joint: f64,
     pub(super) inc: Option<f64>,
     pub(super) full_naive: f64,

@@ -48,7 +48,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     Ok(methods)
 }
 
-/// The step sizes of a method. At the quick scale, the two that suit the large tasks best.
+/// The step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
@@ -405,7 +405,8 @@ fn final_bound(runs: &Runs) -> Ours {
     ))
 }
 
-/// By how much runs end above others, each with its own best step size, compared seed by seed if they share seeds.
+/// The difference between the final bounds of two methods, each with its own best step size, compared seed by seed if
+/// they share seeds.
 fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     let (ours, theirs) = (runs.highest()?, other.highest()?);
     let pairs = ours.ends.iter().zip(&theirs.ends);

@@ -71,7 +71,7 @@ pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The same value inside the body, where its parts that depend on parameters are elements of `p` from `at` on.
+/// The given value inside the body, where its parts that depend on parameters are elements of `p`, starting at `at`.
 pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
