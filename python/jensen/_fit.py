@@ -298,8 +298,8 @@ class Fit:
         names end in ``_rep`` or ``_pred``, or the ones that you name, become posterior predictive. ``log_lik``, or the
         ones that you name, become the log likelihood. ``observed`` names the data that they predict, and all other data
         are constant. A dimension has the name of the data variable that declares its size, such as ``J`` in
-        ``vector[J] theta``, unless ``dims`` (lists of names by variable) gives another one. ``coords`` has labels by
-        dimension. For draws of the approximation, the group ``approximation`` holds their log densities.
+        ``vector[J] theta``, unless ``dims`` (lists of names by variable) gives another one. ``coords`` contains the labels
+        of each dimension. For draws of the approximation, the group ``approximation`` contains their log densities.
         """
         arviz = extra("arviz", "arviz")
         generated = [name for name, _, part, _ in self._variables if part == "generated quantities"]

@@ -57,13 +57,13 @@ pub enum AdviStop {
 pub struct AdviSettings {
     /// Number of draws per gradient.
     pub grad_samples: usize,
-    /// Draws per estimate of the bound.
+    /// Number of draws per estimate of the bound.
     pub elbo_samples: usize,
     /// Step-size scale; `None` adapts it.
     pub eta: Option<f64>,
-    /// Iterations of each trial of η.
+    /// Number of iterations per trial of η.
     pub adapt_iterations: u64,
-    /// Iterations between estimates of the bound.
+    /// Number of iterations between estimates of the bound.
     pub eval_elbo: u64,
     /// Tolerance of the relative rule.
     pub tol_rel_obj: f64,
@@ -157,7 +157,7 @@ pub struct AdviState {
     omega: Vec<f64>,
     history: Vec<f64>,
     phase: Phase,
-    /// Iterations of the phase so far.
+    /// Number of iterations in this phase so far.
     k: u64,
     eta: f64,
     elbo_initial: f64,

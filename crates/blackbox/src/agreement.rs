@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::policy::Policy;
 
-/// Blocks of the jackknife.
+/// Number of blocks of the jackknife.
 const BLOCKS: usize = 8;
 
 /// Smallest number of additions per thread. For fewer additions, distributing them costs more than it saves.
@@ -156,7 +156,7 @@ pub(crate) struct Moments {
     blocks: [Block; BLOCKS],
     /// Sums for each quantity and block.
     sums: Vec<[Sums; BLOCKS]>,
-    /// Draws so far.
+    /// Number of draws so far.
     seen: usize,
 }
 

@@ -133,7 +133,7 @@ pub struct BbviState {
     omega: Vec<f64>,
     /// Sum of the window's iterates.
     sum: Vec<f64>,
-    /// Iterates in the sum.
+    /// Number of iterates in the sum.
     summed: u64,
     best: Vec<f64>,
     optimiser: OptimiserState,

@@ -32,7 +32,7 @@ use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
 pub struct HfsgviSettings {
     /// Number of draws per gradient.
     pub gradient_draws: usize,
-    /// Draws of Hessian-vector products.
+    /// Number of draws for Hessian-vector products.
     pub hessian_draws: usize,
     /// Number of draws for the change of the bound, which the trace reports and the stopping rule uses.
     pub change_draws: usize,

@@ -34,7 +34,7 @@ pub struct NaturalSettings {
     /// Largest estimated distance from the family's best bound, in nats. `None` means the tolerance of Newton's method
     /// on fixed draws.
     pub tolerance: Option<f64>,
-    /// Draws of the first iteration.
+    /// Number of draws in the first iteration.
     pub first_draws: usize,
     /// Largest number of draws per iteration. To bound memory, it is lowered in the same way as for Newton's method on
     /// fixed draws.

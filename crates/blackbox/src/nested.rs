@@ -75,7 +75,7 @@ pub struct NestedState {
     differences: Vec<f64>,
     /// Lower factor of the global parameters' covariance; empty until their mode is found.
     factor: Vec<f64>,
-    /// Rounds of points.
+    /// Number of iterations over sets of points.
     rounds: u64,
     calls: Calls,
 }

@@ -40,7 +40,7 @@ pub struct Newton {
     pub value: f64,
     gradient: Vec<f64>,
     radius: f64,
-    /// Rejections in a row.
+    /// Number of consecutive rejections.
     rejected: u64,
     /// Whether the last run of conjugate gradients ended without a solution.
     slow: bool,

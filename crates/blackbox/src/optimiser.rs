@@ -138,7 +138,7 @@ impl From<Rule> for Optimiser {
 /// An optimiser's memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
-    /// Iterations so far.
+    /// Number of iterations so far.
     pub t: u64,
     mean: Vec<f64>,
     square: Vec<f64>,

@@ -35,7 +35,7 @@ pub struct Policy {
     /// standard deviations.
     pub effective_draws: f64,
     /// Largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
-    /// inversely proportional to their number. Cheap densities may use up to five times the number.
+    /// inversely proportional to their number. Cheap densities may use up to five times this number.
     pub max_gradients: u64,
 }
 

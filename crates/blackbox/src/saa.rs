@@ -109,11 +109,12 @@ pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
-/// Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may use as the richer family.
-/// In the dimensions in which low-rank factors are chosen, further products rarely lead to a trusted fit.
+/// Largest number of Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may use as
+/// the richer family. In the dimensions in which low-rank factors are chosen, further products rarely lead to a trusted
+/// fit.
 const HARD_PRODUCTS: u64 = 100;
 
-/// Draws of its largest round.
+/// Largest number of draws for such a family.
 const HARD_DRAWS: usize = 512;
 
 impl MethodSettings for SaaSettings {

@@ -94,7 +94,7 @@ struct Running {
     stage: Stage,
     /// The index of the start.
     index: u64,
-    /// Iterations of the start in this stage.
+    /// Number of iterations that the start has taken in this stage.
     taken: u64,
     /// The last iteration in which the start lagged behind.
     behind: u64,

@@ -48,7 +48,7 @@ pub enum Mode {
     },
     /// Minibatches with Robbins-Monro steps ρ_t = (τ + t)^(−κ), t = 0, 1, …, in reshuffled passes.
     Stochastic {
-        /// Points in a minibatch.
+        /// Number of points in a minibatch.
         batch: usize,
         /// τ, at least 1.
         tau: f64,
@@ -91,7 +91,7 @@ pub struct FitState<G, T> {
     pub inverse: f64,
     /// Number of points used so far, and number skipped.
     pub used: u64,
-    /// Points that were empty.
+    /// Number of empty points.
     pub skipped: u64,
     /// Last bound of batch ascent.
     bound: Option<f64>,

@@ -39,7 +39,7 @@ pub struct Measure {
 /// Sums over the points of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// Points that were used.
+    /// Number of points that were used.
     pub points: usize,
     /// Number of skipped empty points.
     pub skipped: usize,

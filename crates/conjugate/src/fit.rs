@@ -22,7 +22,7 @@ pub struct ModelFit {
     pub twins: Vec<(usize, usize)>,
     /// Number of training points, counted in every pass.
     pub points: u64,
-    /// Points without content that were skipped.
+    /// Number of points without content that were skipped.
     pub skipped: u64,
 }
 

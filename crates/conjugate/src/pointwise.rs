@@ -21,9 +21,9 @@ const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 const PIECES: usize = 32;
 /// Smallest number of points in a piece.
 const PIECE: usize = 16;
-/// Draws of q(β) for the expected log normalisers of local temperatures.
+/// Number of draws of q(β) for the expected log normalisers of local temperatures.
 const TABLE_DRAWS: u64 = 32;
-/// Rounds of inferring a point's temperature.
+/// Number of iterations in which a point's temperature is inferred.
 const ROUNDS: usize = 12;
 /// A point's inverse temperature has converged when it moves by less than this.
 const SETTLED: f64 = 1e-3;

@@ -33,7 +33,7 @@ pub struct Candidate<'a, M> {
 pub struct Ended {
     /// The bound of the candidate at T = 1 in nats, if it has one.
     pub elbo: Option<f64>,
-    /// Iterations that the candidate took.
+    /// Number of iterations that the candidate took.
     pub iterations: u64,
     /// The status of the candidate at the end.
     pub status: Status,
@@ -57,7 +57,7 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 pub struct SeveralState {
     /// The candidate that runs.
     at: u64,
-    /// Iterations before it began.
+    /// Number of iterations before this candidate began.
     begun: u64,
     current: Inner,
     ended: Vec<Ended>,

@@ -20,7 +20,7 @@ pub struct GlobalTempering {
     pub draws: Option<usize>,
     /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
     pub updates_per_pass: f64,
-    /// Iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
+    /// Number of iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
     /// The initial temperature.
     pub start: HeatStart,

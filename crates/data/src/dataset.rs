@@ -130,7 +130,7 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 pub struct DataSet {
     entries: Vec<(String, Value)>,
     index: BTreeMap<String, usize>,
-    /// Rows of the table that they are the columns of.
+    /// Number of rows, if the values are the columns of a table.
     rows: Option<usize>,
     /// Variables whose values are not data, with the reason.
     refused: BTreeMap<String, DataError>,

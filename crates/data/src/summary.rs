@@ -34,7 +34,7 @@ pub struct FitSummary {
     /// Pareto k̂ of the importance weights.
     #[serde(deserialize_with = "null_is_nan")]
     pub khat: f64,
-    /// Iterations taken.
+    /// Number of iterations taken.
     pub iterations: u64,
     /// Minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
     pub oracle_calls: u64,

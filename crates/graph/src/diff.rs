@@ -40,7 +40,7 @@ impl Graph {
         wrt: &[NodeId],
         asked: &dyn Fn() -> Option<String>,
     ) -> Result<Vec<NodeId>, String> {
-        /// Nodes between two questions.
+        /// Number of nodes between two calls of `asked`.
         const ASK_EVERY: usize = 1024;
         assert!(self.shape(output).is_scalar(), "the gradient of a scalar");
         let active = self.depends_on(wrt);

@@ -469,7 +469,7 @@ impl<'b> Expr<'b> {
         self.gather(&range.collect::<Vec<usize>>())
     }
 
-    /// The elements at `indices`, from zero, with repetitions.
+    /// The elements at `indices`, which count from zero and may repeat.
     #[track_caller]
     pub fn gather(self, indices: &[usize]) -> Expr<'b> {
         self.fixed(|graph, x| {

@@ -153,7 +153,7 @@ pub struct Input {
 pub enum RecordColumn {
     /// `width` numbers for each record, record after record.
     Values {
-        /// Numbers for each record.
+        /// Number of values per record.
         width: usize,
         /// All records' numbers.
         values: Arc<[f64]>,

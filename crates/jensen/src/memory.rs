@@ -17,7 +17,7 @@ const VECTORS: u64 = 16;
 /// An estimate of the memory of a fit in bytes, without the model and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Draws and their derivatives during optimisation.
+    /// The draws and their derivatives during optimisation.
     pub lanes: u64,
     /// The family's parameters.
     pub family: u64,

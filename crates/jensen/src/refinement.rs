@@ -10,7 +10,7 @@ use crate::Fitted;
 /// Number of coordinates whose marginals the report shows. It shows those with the largest changes.
 const SHOWN: usize = 6;
 
-/// Bars of a marginal.
+/// Number of bars in the histogram of a marginal.
 const BARS: usize = 40;
 
 impl Fitted {

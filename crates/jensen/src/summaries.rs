@@ -62,7 +62,7 @@ fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
 }
 
 /// The relative standard error of the standard deviation of independent draws with normalised weights, to first order.
-/// It is half that of the variance.
+/// It is half of the relative standard error of the variance.
 fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let total = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
         let terms = draws.iter().enumerate();

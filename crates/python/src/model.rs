@@ -105,7 +105,7 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-/// Values at points, and vectors at them, one per row.
+/// A value and a vector for each point, one point per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// The numbers of the records to use for a fit.

@@ -9,7 +9,7 @@ use crate::page::{Page, TableRow};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Marginals that are drawn.
+/// Number of marginals that are drawn.
 const MARGINALS: usize = 24;
 /// Number of rows of the parameter table. `fit.json` has the rest.
 const TABLE_ROWS: usize = 500;

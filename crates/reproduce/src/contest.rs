@@ -54,7 +54,7 @@ impl Method {
 /// An evaluated iterate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Iterations so far.
+    /// Number of iterations so far.
     pub iteration: u64,
     /// Oracle calls so far.
     pub calls: f64,

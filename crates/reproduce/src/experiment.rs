@@ -34,7 +34,7 @@ impl Piece {
         self.from == Scale::Quick || scale == Scale::Paper
     }
 
-    /// The row of the part in `results.json` while it is not run.
+    /// The row in `results.json` for a part that was not run.
     pub(crate) fn placeholder(&self) -> String {
         format!("{}: {}", self.name, self.about)
     }

@@ -41,7 +41,7 @@ struct Programs {
     /// Outputs: the reported values, and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
-    /// Draws at a time.
+    /// Number of draws that are evaluated together.
     block: usize,
 }
 

@@ -37,7 +37,7 @@ impl Stage {
 /// State of a [`Driver`](super::Driver).
 pub struct DriverState {
     pub(super) stage: Stage,
-    /// Iterations before the current stage.
+    /// Number of iterations before the current stage.
     pub(super) before: u64,
     /// Evaluations before the current stage.
     pub(super) calls_before: Calls,

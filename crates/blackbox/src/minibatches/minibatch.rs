@@ -76,7 +76,7 @@ pub struct MinibatchState {
     best: Vec<f64>,
     /// Factor of the step size, a power of one half.
     scale: f64,
-    /// Segments without gain since the last certificate.
+    /// Number of segments without gain since the last certificate.
     still: u64,
     /// Number of certificates that found a gain above the tolerance.
     failed: u64,

@@ -23,9 +23,9 @@ pub struct SmisoSettings {
     /// Step size γ of an entry; the iterate moves by `α γ |B| / N`. The default is half the reciprocal of the log
     /// density's largest curvature at the start, from products with its Hessian.
     pub gamma: Option<f64>,
-    /// Records of a batch.
+    /// Number of records per batch.
     pub batch: usize,
-    /// Draws per iteration.
+    /// Number of draws per iteration.
     pub draws: usize,
     /// Largest number of bytes for the entries.
     pub memory_limit: Option<u64>,

@@ -56,7 +56,7 @@ pub struct GenericSettings {
     pub estimator: RecordEstimator,
     /// Optimiser.
     pub optimiser: Optimiser,
-    /// Records of a batch.
+    /// Number of records per batch.
     pub batch: usize,
     /// Number of initial epochs with the naive estimator; at least 1 for `joint`.
     pub warm_up: u64,

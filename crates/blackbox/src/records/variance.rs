@@ -17,7 +17,7 @@ use crate::reduce::{axpy, dot};
 /// Settings for tracing variances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSettings {
-    /// Iterations between two analyses.
+    /// Number of iterations between two analyses.
     pub every: u64,
     /// Number of pairs of a batch and a draw for each figure.
     pub samples: usize,
@@ -55,7 +55,7 @@ pub struct EvaluationPoint<'r> {
     pub seed: u64,
     /// Key of batches and draws, which differs between iterations.
     pub iteration: u64,
-    /// Pairs of a batch and a draw for each figure, at least 2.
+    /// Number of pairs of a batch and a draw per estimate, at least 2.
     pub samples: usize,
 }
 

@@ -36,7 +36,7 @@ const GROWTH: usize = 2;
 /// Range of the energy along a trajectory, in nats, above which the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
-/// Steps of the longest trajectory.
+/// Number of steps in the longest trajectory.
 const LONGEST: usize = 1024;
 
 /// Smallest number of values for which a part of the lanes gets its own thread. For smaller parts, distributing the
@@ -69,7 +69,7 @@ pub(super) struct Moved {
     pub moved: usize,
     /// Number of lanes for which no step size was small enough, except those that left the support.
     pub stuck: usize,
-    /// Steps of the first level.
+    /// Number of steps at the first level.
     pub steps: usize,
 }
 

@@ -28,7 +28,7 @@ use crate::reduce::{mean_se, sum};
 pub struct Ensemble {
     /// Number of populations.
     pub populations: usize,
-    /// Chains of each.
+    /// Number of chains per population.
     pub chains: usize,
 }
 

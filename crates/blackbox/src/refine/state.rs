@@ -88,10 +88,10 @@ pub struct RefineState {
     pub(super) beta: f64,
     /// `log p − log t` at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
-    /// Transitions at this temperature or in the current stationary phase.
+    /// Number of transitions at this temperature or in the current stationary phase.
     pub(super) moves: usize,
     pub(super) recording: Recording,
-    /// Transitions between recorded draws.
+    /// Number of transitions between recorded draws.
     pub(super) every: usize,
     /// Number of times in the recording from the previous stationary phase.
     pub(super) kept: usize,
@@ -99,7 +99,7 @@ pub struct RefineState {
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,
     pub(super) stationary_phases: Vec<StationaryPhase>,
-    /// Gradients before the stationary phase.
+    /// Number of gradients evaluated before the stationary phase.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
     /// Optima from which chains have reached the draws.
@@ -255,7 +255,7 @@ impl Snapshot for RefineState {
     }
 }
 
-/// Numbers of a stationary phase.
+/// Number of stored values per stationary phase.
 const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {

@@ -22,7 +22,7 @@ const LEAST_SLOPE: f64 = 0.2;
 /// Number of rows whose derivatives are multiplied before the logarithm is taken.
 const TOGETHER: usize = 8;
 
-/// Numbers of a tail transform.
+/// Number of values that represent a tail transform.
 const NUMBERS: usize = 6;
 
 /// Largest number of Newton steps of the inverse. They cannot fail, because they stay between two bounds.

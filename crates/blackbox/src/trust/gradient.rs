@@ -21,7 +21,7 @@ use crate::reduce::{axpy, dot};
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::multiply;
 
-/// Groups of the jackknife.
+/// Number of groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
 
 /// Largest length of a group's gradient relative to the median length.

@@ -61,7 +61,7 @@ pub struct TrustSettings {
     /// Initial and smallest number of draws of a gradient. A quarter of the paper's minibatch. The jackknife rule adds
     /// draws if necessary. Far from an optimum fewer draws suffice.
     pub gradient_draws: usize,
-    /// Draws of Hessian-vector products.
+    /// Number of draws for Hessian-vector products.
     pub hessian_draws: usize,
     /// Initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
     /// optimum few draws suffice.
@@ -180,7 +180,7 @@ impl MethodSettings for TrustSettings {
 pub struct RecordTrust {
     /// Settings of the method.
     pub trust: TrustSettings,
-    /// Records of a minibatch.
+    /// Number of records per minibatch.
     pub batch: usize,
 }
 

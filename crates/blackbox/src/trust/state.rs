@@ -27,13 +27,13 @@ pub struct TrustState {
     pub(super) uses: u64,
     /// Length of the step that led to the current ω.
     pub(super) moved: f64,
-    /// Rejections in a row.
+    /// Number of consecutive rejections.
     pub(super) rejected: u64,
     /// Whether subproblems are solved accurately.
     pub(super) fine: bool,
     /// Number of consecutive iterations for which the stopping rule held.
     pub(super) quiet: u64,
-    /// Iterations with the largest samples.
+    /// Number of iterations with the largest sample sizes.
     pub(super) at_limit: u64,
     /// Number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
     pub(super) cramped: u64,

@@ -26,7 +26,7 @@ pub(crate) struct Solution {
     pub bounded: bool,
     /// The model's prediction without the region, if the model is known to be concave.
     pub unbounded: Option<f64>,
-    /// Products with B.
+    /// Number of products with B.
     pub products: u64,
     /// An estimate of the largest curvature of B in absolute value, relative to P.
     pub curvature: f64,

@@ -104,7 +104,7 @@ impl fmt::Display for LdaError {
 
 impl std::error::Error for LdaError {}
 
-/// Documents in the sample that estimates the bound.
+/// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 

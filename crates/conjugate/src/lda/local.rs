@@ -144,7 +144,7 @@ pub(crate) struct Solver {
 const LARGEST_WEIGHT: f32 = 1e33;
 /// Number of blocks of sweeps, with a local temperature inferred after each except the last.
 const HEAT_ROUNDS: usize = 4;
-/// Sweeps of a block that is not the last.
+/// Number of sweeps in each block before the last.
 const SWEEPS_A_ROUND: usize = 8;
 /// The smallest inverse temperature of a document. Below it the padding would contribute, and the document has hardly
 /// any influence anyway.

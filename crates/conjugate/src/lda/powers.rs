@@ -148,7 +148,7 @@ pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
 }
 
-/// Topics that are handled together: one vector.
+/// Number of topics that are handled together: one vector.
 const GROUP: usize = WIDTH;
 
 /// The table at the current globals.

@@ -35,7 +35,7 @@ pub struct Predictor<'a> {
     maxima: Vec<f32>,
 }
 
-/// Documents that are solved together.
+/// Number of documents that are solved together.
 const CHUNK: usize = 16;
 
 impl<'a> Predictor<'a> {

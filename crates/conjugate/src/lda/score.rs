@@ -28,11 +28,11 @@ pub struct Completion {
     pub log_predictive: f64,
     /// Standard error of `log_predictive` over documents.
     pub standard_error: f64,
-    /// Words that were scored.
+    /// Number of words that were scored.
     pub words: u64,
-    /// Documents that were scored.
+    /// Number of documents that were scored.
     pub documents: u64,
-    /// Documents with fewer than two words, which cannot be split.
+    /// Number of documents with fewer than two words, which cannot be split.
     pub skipped: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct Score {
 /// and memory remains small.
 const TOGETHER: usize = 1024;
 
-/// Documents that are solved in sequence.
+/// Number of documents that are solved in sequence.
 const PIECE: usize = 16;
 
 impl Completion {

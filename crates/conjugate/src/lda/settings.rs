@@ -93,7 +93,7 @@ pub struct LdaSettings {
     /// Whether to learn η by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
-    /// Documents in a minibatch.
+    /// Number of documents in a minibatch.
     pub batch: usize,
     /// Delay of the step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …
     pub tau: f64,

@@ -18,7 +18,7 @@ const CENTRES: Purpose = Purpose::new("centres of first topics");
 
 /// Number of documents in the sample per topic.
 const DOCUMENTS_A_TOPIC: usize = 20;
-/// Documents of a neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
+/// Number of documents per neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
 /// The share of a topic's words from its neighbourhood. The others come from the whole sample.
 const OWN: f64 = 0.5;

@@ -345,7 +345,7 @@ struct Pursuit<'a> {
 impl<'a> Pursuit<'a> {
     /// Largest number of points that a start uses.
     const SAMPLE: usize = 2000;
-    /// Sweeps over the factors of a point.
+    /// Number of sweeps over the factors of a point.
     const SWEEPS: usize = 5;
     /// Number of iterations in which a factor becomes the mean of residuals.
     const ROUNDS: usize = 3;

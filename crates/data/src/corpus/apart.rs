@@ -34,7 +34,7 @@ pub enum Task {
     Write {
         /// The number of the input file.
         input: usize,
-        /// Documents of the files before.
+        /// Number of documents in the preceding files.
         before: u64,
     },
     /// Write a shard from parts of such files, the training documents first.
@@ -76,7 +76,7 @@ pub enum Answer {
 /// The output for an input file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
-    /// Documents read.
+    /// Number of documents read.
     pub read: u64,
     /// Documents and tokens for training, followed by held-out ones.
     pub parts: [(u64, u64); 2],

@@ -17,7 +17,7 @@ use super::vocabulary::{VocabularySettings, choose};
 use super::writer::{self, CorpusWriter};
 use crate::error::DataError;
 
-/// Documents of one task.
+/// Number of documents per task.
 const TASK: usize = 128;
 
 /// The settings of a corpus.
@@ -62,19 +62,19 @@ pub struct Built {
     pub inputs: Vec<String>,
     /// The format of the inputs.
     pub format: Option<Format>,
-    /// Documents for training.
+    /// Number of training documents.
     pub documents: u64,
-    /// Documents held out.
+    /// Number of held-out documents.
     pub heldout_documents: u64,
-    /// Tokens for training.
+    /// Number of training tokens.
     pub tokens: u64,
-    /// Tokens held out.
+    /// Number of held-out tokens.
     pub heldout_tokens: u64,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub terms: u64,
     /// Distinct words of the inputs.
     pub distinct_words: u64,
-    /// Occurrences of words that are not in the vocabulary.
+    /// Number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
     /// Documents omitted.
     pub skipped: Skipped,
@@ -94,7 +94,7 @@ pub struct Built {
 pub struct BuildProgress {
     /// 1 while counting words, 2 while writing documents.
     pub pass: u8,
-    /// Documents read in this pass.
+    /// Number of documents read in this pass.
     pub documents: u64,
     /// Total number of documents, known in the second pass.
     pub total: Option<u64>,

@@ -173,7 +173,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// A system of the transpose is one of the lower triangle with rows, columns and unknowns in reverse.
+/// A system with the transpose equals a system with the lower triangle, with rows, columns and unknowns in reverse
+/// order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     dst: *mut f64,

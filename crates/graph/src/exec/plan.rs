@@ -250,7 +250,7 @@ pub(crate) enum Step {
         offset: usize,
         /// Operands and their elements.
         args: Vec<(Arg, usize)>,
-        /// Elements of the result.
+        /// Number of elements of the result.
         rows: usize,
     },
 }
@@ -270,7 +270,7 @@ pub(crate) struct Plan {
     pub outputs: Vec<(Arg, Shape)>,
     /// Whether kernels include products with long matrices.
     pub streams: bool,
-    /// Instructions, for reports.
+    /// Number of instructions, which reports show.
     pub instructions: usize,
     /// Approximate number of rows that each step moves per lane.
     pub costs: Vec<usize>,

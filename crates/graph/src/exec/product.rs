@@ -39,7 +39,7 @@ impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> 
     const SPLAT: bool = SPLAT;
 }
 
-/// Rows of a predictor at a time.
+/// Number of rows of a predictor that are computed together.
 const ROWS: usize = 4;
 
 /// `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.

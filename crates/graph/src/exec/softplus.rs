@@ -244,7 +244,7 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
     const WEIGHTS: u8 = WEIGHTS;
 }
 
-/// Rows that are sorted by weight at a time.
+/// Number of rows that are sorted by weight together.
 const SORTED: usize = 16;
 
 /// Number of factors below 2 whose product is certain not to overflow.

@@ -19,13 +19,13 @@ pub(crate) struct Call {
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,
-    /// Lanes that are solved together.
+    /// Number of lanes that are solved together.
     group: usize,
     /// The memo that it shares with another pass with the same arguments.
     pub memo: Option<usize>,
 }
 
-/// Runs of the body that one solve is reckoned as, for sharing work among threads.
+/// Estimated number of runs of the body per solve, for dividing work among threads.
 const RUNS: usize = 200;
 
 /// Scratch memory of the solvers of a program.

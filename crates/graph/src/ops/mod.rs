@@ -23,11 +23,11 @@ use crate::ir::{ConstId, IndexId, RecordId, SolverId};
 /// Extents of a matrix product: `m × k` times `k × n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatMul {
-    /// Rows of the result.
+    /// Number of rows of the result.
     pub m: u32,
     /// The contracted extent.
     pub k: u32,
-    /// Columns of the result.
+    /// Number of columns of the result.
     pub n: u32,
     /// The left factor is stored transposed (as `k × m`).
     pub left_transposed: bool,
@@ -98,7 +98,7 @@ pub enum Op {
     TriSolve {
         /// Extent of L.
         n: u32,
-        /// Columns of B.
+        /// Number of columns of B.
         cols: u32,
         /// Solve with the transpose.
         transposed: bool,
@@ -107,7 +107,7 @@ pub enum Op {
     Solve {
         /// Extent of A.
         n: u32,
-        /// Columns of B.
+        /// Number of columns of B.
         cols: u32,
         /// Solve with the transpose.
         transposed: bool,
@@ -137,9 +137,9 @@ pub enum Op {
     /// elements. Order 0 is its value, order 1 its gradient, and order 2 its second derivatives, with one column per
     /// element.
     Hypergeometric {
-        /// Numerators.
+        /// Number of numerators.
         above: u32,
-        /// Denominators.
+        /// Number of denominators.
         below: u32,
         /// The derivatives.
         order: u32,

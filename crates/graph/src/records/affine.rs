@@ -37,7 +37,7 @@ impl Data {
         matches!(self, Self::Constant(x) if *x == value)
     }
 
-    /// Whether the other is this times `factor`.
+    /// Whether `other` equals `factor` times this term.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         match (self, other) {
             (Self::Constant(a), Self::Constant(b)) => a * factor == *b,

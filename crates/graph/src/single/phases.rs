@@ -116,9 +116,9 @@ pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,
     /// The elements of all constants.
     pub(super) pool: Vec<f32>,
-    /// Elements of computed shared values.
+    /// Number of elements in computed shared values.
     pub(super) shared_len: usize,
-    /// Elements stored for every lane.
+    /// Number of elements stored for every lane.
     pub(super) kept_len: usize,
 }
 

@@ -15,7 +15,7 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 use crate::single::Unsupported;
 use crate::single::kernels::{MapKernel, map_kernel};
 
-/// Elements of one tile register.
+/// Number of elements in a tile register.
 pub(super) const TILE: usize = 1024;
 
 /// The region of a value.
@@ -138,7 +138,7 @@ pub(super) enum Step {
 #[derive(Clone, Default)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
-    /// Elements of block memory for each lane.
+    /// Number of elements of block memory per lane.
     pub block_len: usize,
     pub registers: usize,
 }

@@ -115,7 +115,7 @@ impl Task {
 
 /// The size of a tile, which is as large as possible while leaving registers for the operands.
 trait Tiling {
-    /// Vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
+    /// Number of vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
     const VECTORS: usize;
     /// Rows and columns of inner products, when contractions are contiguous.
     const INNER: (usize, usize);
@@ -137,7 +137,7 @@ impl Tiling for Narrow {
     const INNER: (usize, usize) = (2, 2);
 }
 
-/// Columns that are computed together.
+/// Number of columns that are computed together.
 const COLUMNS: usize = 6;
 
 /// Group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as possible: its

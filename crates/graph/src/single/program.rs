@@ -25,9 +25,9 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// Elements stored for every lane.
+    /// Number of elements stored for every lane.
     kept_len: usize,
-    /// Elements of computed shared values.
+    /// Number of elements in computed shared values.
     shared_len: usize,
     pub(super) outputs: Vec<Location>,
     pub(super) tiles: Vec<Tile>,

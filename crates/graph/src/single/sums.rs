@@ -60,7 +60,7 @@ enum Addend {
 pub(super) struct LaneSum {
     pub target: Location,
     len: usize,
-    /// Elements of a column of the result; tiles are whole columns.
+    /// Number of elements in a column of the result. Tiles consist of whole columns.
     column: usize,
     addends: Vec<Addend>,
     /// Whether later shared values read it, in which case it is computed with the lanes.

@@ -199,7 +199,7 @@ pub struct Judged {
 pub struct Calibrated {
     /// Whether the calibration passes: the test rejects the ranks of no scalar, and no simulation lacks ranks.
     pub calibrated: bool,
-    /// Simulations that were fitted.
+    /// Number of simulations that were fitted.
     pub simulations: usize,
     /// The number of trusted fits.
     pub trusted: usize,

@@ -144,7 +144,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub course: S::Course,
     /// The status of the run at the end.
     pub status: Status,
-    /// Iterations, including the iterations before a resume.
+    /// Number of iterations, including the iterations before a resume.
     pub iterations: u64,
     /// Wall-clock seconds, including the time before a resume.
     pub seconds: f64,

@@ -33,11 +33,11 @@ pub struct PointsSummary {
     pub heldout_log_predictive: Option<f64>,
     /// Standard error of `heldout_log_predictive`.
     pub heldout_standard_error: Option<f64>,
-    /// Iterations taken.
+    /// Number of iterations taken.
     pub iterations: u64,
-    /// Points to learn from.
+    /// Number of training points.
     pub points: u64,
-    /// Points without content that were skipped.
+    /// Number of points without content that were skipped.
     pub skipped: u64,
     /// Points per second, where each pass counts every point.
     pub points_per_second: f64,
@@ -72,7 +72,7 @@ pub struct CandidateRow {
     /// The score by which models are compared: the bound, plus log K! for the equivalent modes of a mixture of K
     /// components.
     pub evidence: Option<f64>,
-    /// Iterations that it took.
+    /// Number of iterations that the candidate took.
     pub iterations: u64,
     /// Whether the candidate converged.
     pub converged: bool,

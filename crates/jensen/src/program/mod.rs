@@ -63,7 +63,7 @@ pub struct Program {
     model: Lowered,
     /// The parameterisation of groups, once it has been chosen.
     centring: OnceLock<Centring>,
-    /// Set if the fit finally uses the program's own form of the groups.
+    /// Set if the fit ends in the program's own form of the groups.
     as_written: OnceLock<()>,
 }
 

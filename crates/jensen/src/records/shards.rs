@@ -37,7 +37,7 @@ pub struct ShardProgram {
     seed: u64,
     simd: String,
     memory_limit: u64,
-    /// Blocks of every shard.
+    /// Number of blocks per shard.
     blocks: usize,
 }
 

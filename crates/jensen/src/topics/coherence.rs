@@ -4,7 +4,7 @@ use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Documents of one task.
+/// Number of documents per task.
 const TASK: usize = 2048;
 
 /// Largest number of words of a topic that are compared. They are the bits of a mask.

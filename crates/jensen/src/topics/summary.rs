@@ -62,9 +62,9 @@ pub struct TopicsSummary {
     pub heldout_documents: u64,
     /// Documents per second of training.
     pub docs_per_second: Option<f64>,
-    /// Documents that were processed, over all passes.
+    /// Number of documents processed in all passes together.
     pub documents_processed: u64,
-    /// Documents for training.
+    /// Number of training documents.
     pub documents: u64,
     /// Number of skipped documents without words.
     pub documents_skipped: u64,
@@ -72,7 +72,7 @@ pub struct TopicsSummary {
     pub population: f64,
     /// Tokens for training.
     pub tokens: f64,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub terms: usize,
     /// Number of topics.
     pub topics: usize,
@@ -82,7 +82,7 @@ pub struct TopicsSummary {
     pub eta: f64,
     /// The temperature policy.
     pub temper: String,
-    /// Iterations taken.
+    /// Number of iterations taken.
     pub iterations: u64,
     /// Seconds by stage.
     pub seconds: TopicsSeconds,

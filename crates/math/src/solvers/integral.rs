@@ -28,7 +28,7 @@ pub struct Integral {
     pub relative: f64,
 }
 
-/// Rows of a node.
+/// Number of rows per node.
 pub const NODE: usize = 6;
 
 /// Nodes beyond this argument have negligible weight.

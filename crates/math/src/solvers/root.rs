@@ -8,8 +8,8 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order it leaves
-/// less.
+/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order, a Newton
+/// step leaves less.
 const SHARPER: f64 = 0.25;
 
 /// Share of Newton's step below which the search no longer uses the objective; relative amount by which rounding may

@@ -19,7 +19,7 @@ pub struct Unknown {
     pub errors: Option<Vec<f64>>,
 }
 
-/// An effect of such a column.
+/// An effect of a column with unknown values.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
     /// The term as printed.

@@ -21,13 +21,13 @@ pub struct Extent {
     /// Number of marks that the runs of every panel (auto-encoding variational Bayes, and wake-sleep) reach before any
     /// run continues.
     stages: &'static [(usize, usize)],
-    /// Minibatches between points of the curve.
+    /// Number of minibatches between points of the curve.
     pub minibatches: u64,
     /// Step sizes of Adagrad to choose from.
     pub steps: &'static [f32],
     /// Number of test images for the bound.
     pub test: usize,
-    /// Latent dimension that auto-encoding variational Bayes runs with several seeds, and how many.
+    /// Latent dimension for which auto-encoding variational Bayes runs with several seeds, and the number of seeds.
     repeated: Option<(usize, u64)>,
     /// Lower end of the vertical axis: values below are omitted from the figure.
     range: (f64, f64),

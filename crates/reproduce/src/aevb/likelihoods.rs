@@ -15,7 +15,7 @@ use crate::results::{Ours, What};
 const LATENT: usize = 3;
 const HIDDEN: usize = 100;
 
-/// Minibatches per iteration.
+/// Number of minibatches per iteration.
 const MINIBATCHES: u64 = 50;
 
 /// Number of samples, marginal likelihood of training and of test images with their standard errors.

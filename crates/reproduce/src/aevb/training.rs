@@ -20,7 +20,7 @@ use crate::failure::Failure;
 /// Seconds between checkpoints.
 const CHECKPOINT_SECONDS: f64 = 20.0;
 
-/// Records of a minibatch.
+/// Number of records per minibatch.
 pub const BATCH: usize = 100;
 
 /// A training method.
@@ -63,7 +63,7 @@ pub struct Job<'a> {
     pub initial_sd: Option<f64>,
     /// Adagrad's step size.
     pub step: f32,
-    /// Minibatches per iteration. The curve has one point per iteration.
+    /// Number of minibatches per iteration. The curve has one point per iteration.
     pub minibatches: u64,
     /// Seed.
     pub seed: u64,

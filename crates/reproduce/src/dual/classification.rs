@@ -87,7 +87,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("gp", &figure)
 }
 
-/// Columns with mean 0 and standard deviation 1. The response is instead 1 for `positive`.
+/// Columns with mean 0 and standard deviation 1. The response column becomes 1 for `positive`, and 0 otherwise.
 fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table, Failure> {
     let mut columns = Vec::new();
     for (j, column) in table.columns().iter().enumerate() {

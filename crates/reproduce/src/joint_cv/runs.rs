@@ -60,7 +60,7 @@ pub(super) struct Plan {
     pub(super) iterations: u64,
     /// The number of estimates of the bound.
     pub(super) points: u64,
-    /// Draws of an estimate.
+    /// Number of draws per estimate.
     pub(super) draws: usize,
     pub(super) seed: u64,
 }
@@ -118,7 +118,7 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
 const NODES: usize = 65;
 const REACH: f64 = 8.0;
 
-/// Records of a chunk.
+/// Number of records per chunk.
 const CHUNK: u32 = 1024;
 
 /// The mean-field bound of a logistic regression. Each record's term is an integral over its normal predictor, and the

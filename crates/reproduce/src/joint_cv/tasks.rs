@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(super) struct Task {
     /// The name of the task.
     pub(super) name: &'static str,
-    /// Records of a batch.
+    /// Number of records per batch.
     pub(super) batch: usize,
     /// Whether the task is one of the two with few records, which use SGD.
     pub(super) small: bool,
@@ -281,7 +281,7 @@ pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failu
     Ok((images, labels.iter().map(|&y| u32::from(y)).collect()))
 }
 
-/// Pixels of an image.
+/// Number of pixels per image.
 pub(super) const PIXELS: usize = 784;
 
 fn mnist(context: &Context<'_>) -> Result<RecordModel, Failure> {

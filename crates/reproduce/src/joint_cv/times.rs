@@ -54,7 +54,7 @@ fn advance<'a, D: RecordDensity>(
     }
 }
 
-/// Iterations that are timed together.
+/// Number of iterations that are timed together.
 const CHUNK: u64 = 16;
 
 /// The milliseconds of an iteration, computed from the times of chunks of some epochs and of each epoch's first

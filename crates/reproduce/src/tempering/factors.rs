@@ -305,7 +305,7 @@ impl Faces {
     }
 }
 
-/// Figure 3 middle and right, with a joint q(μ), and with the paper's, which factorises over factors.
+/// Figure 3, middle and right: with a joint q(μ), and with the q(μ) of the paper, which factorises over factors.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     let faces = Faces::read(context)?;
     let iterations = context.pick(60, 100);

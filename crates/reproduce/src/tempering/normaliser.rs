@@ -100,5 +100,5 @@ fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Particles of annealed importance sampling.
+/// Number of particles of annealed importance sampling.
 const PARTICLES: usize = 40;

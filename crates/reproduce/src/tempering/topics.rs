@@ -110,7 +110,7 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Draws of the paper's Monte Carlo.
+/// Number of draws in the paper's Monte Carlo estimate.
 pub(super) const DRAWS: usize = 100;
 
 /// The policies of the figure, by name.

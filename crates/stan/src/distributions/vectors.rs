@@ -506,9 +506,9 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// Largest dimension of vectors whose elements are recorded, for several vectors and for one, which may belong to an
-/// iteration of a loop over many. Correlated effects have few elements. Longer vectors, such as Gaussian processes, are
-/// recorded as one, because their difficulty is the correlation, not the spread of single elements.
+/// Largest dimension of vectors whose elements are recorded separately: for several vectors, and for a single vector,
+/// which may be one of many in a loop. Correlated effects have few elements. Longer vectors, such as Gaussian
+/// processes, are recorded as one, because their difficulty is the correlation, not the spread of single elements.
 const FEW: usize = 16;
 const FEW_ALONE: usize = 4;
 

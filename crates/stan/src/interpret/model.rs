@@ -403,7 +403,7 @@ impl BoundModel {
     /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
     /// subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
-        /// Elements that are named.
+        /// Number of elements that a message names.
         const NAMED: usize = 3;
         if !message.contains("NaN") {
             return String::new();

@@ -127,7 +127,7 @@ const DEPTH_LIMIT: u32 = 1000;
 /// Limit on the number of executed statements and loop iterations. Half of the node limit applies if it is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
-/// Steps between two interrupt checks.
+/// Number of steps between two interrupt checks.
 const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages use memory.

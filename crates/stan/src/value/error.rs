@@ -219,7 +219,7 @@ impl fmt::Debug for Halt {
 /// Limits of an evaluation, which ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] beyond them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Statements and calls of one evaluation.
+    /// Limit on the number of statements and calls per evaluation.
     pub steps: u64,
     /// Nested expressions, statements and calls.
     pub depth: u32,

@@ -16,14 +16,14 @@ pub struct MinibatchSettings {
     pub estimator: RecordEstimator,
     /// Optimiser.
     pub optimiser: Optimiser,
-    /// Records of a batch, B.
+    /// Number of records per batch, B.
     pub batch: usize,
-    /// Draws per iteration.
+    /// Number of draws per iteration.
     pub draws: usize,
     /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
     /// table. At least 1.
     pub warm_up: u64,
-    /// Iterations between two anchors of `joint-svrg`. `None` means an epoch.
+    /// Number of iterations between two anchors of `joint-svrg`. `None` means an epoch.
     pub refresh: Option<u64>,
     /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
     pub judge: Option<Judge>,

@@ -308,7 +308,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
 }
 
 /// The sum of the terms up to the one after which they vanish. It has no derivatives with respect to the parameters
-/// that make them vanish: those are 0. Of order 1 or 2.
+/// that make them vanish; the function returns 0 for these. Of order 1 or 2.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
