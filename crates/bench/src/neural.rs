@@ -28,7 +28,7 @@ pub struct NeuralArgs {
     /// Images for the test bound after the last pass.
     #[arg(long)]
     test: Option<PathBuf>,
-    /// Passes over the images.
+    /// Number of passes over the images.
     #[arg(long, default_value_t = 5)]
     passes: u64,
     /// A Python interpreter with JAX. It runs tools/peers/vae_jax.py before and after, with the same number of passes.

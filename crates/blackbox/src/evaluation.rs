@@ -179,7 +179,7 @@ pub fn evaluate<D: LogDensity>(
     evaluate_until(oracle, omega, source, draws, judged, Successor::None, None)
 }
 
-/// What follows if the weights do not support an approximation.
+/// The next step if the weights do not support an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     /// Nothing.

@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
-/// How the step size changes over iterations t = 1, 2, ….
+/// The schedule of the step size over iterations t = 1, 2, ….
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {

@@ -150,7 +150,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// What k̂ means for the use of the fit or, if its draws were refined, for the approximation alone.
+/// The consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
 fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();

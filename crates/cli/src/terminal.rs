@@ -1,4 +1,4 @@
-//! What the command adds to a fit job: threads, Ctrl-C, output, exit codes.
+//! The parts that the command adds to a fit job: threads, Ctrl-C, output, exit codes.
 
 use std::num::NonZero;
 use std::path::Path;

@@ -9,7 +9,7 @@ use jensen_run::{Record, Snapshot};
 
 use crate::temper::InverseTemperatures;
 
-/// How the likelihood of the points of a batch is weighted.
+/// The weights of the likelihood of the points in a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
     /// One inverse temperature for all.
@@ -27,7 +27,7 @@ pub enum Heat<'a, T> {
     },
 }
 
-/// What local steps measure in addition to the expected statistics.
+/// The quantities that local steps measure in addition to the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
     /// [`Sums::energy`].

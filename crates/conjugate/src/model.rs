@@ -61,8 +61,8 @@ pub trait ConjugateModel: Sync {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// Where the local steps run, if other processes have the points. [`points`](Self::points) then counts all points,
-    /// and functions of a single point are not called.
+    /// The shards that run the local steps, if other processes have the points. [`points`](Self::points) then counts
+    /// all points, and functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }

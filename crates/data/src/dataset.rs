@@ -170,7 +170,7 @@ impl DataSet {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data, if all values of the file are.
+    /// The data set, if all values of the file are data.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),

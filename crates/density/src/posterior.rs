@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a reported variable comes from.
+/// The part of the program that a reported variable comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// Declared in the parameters block.
@@ -20,7 +20,7 @@ pub struct Variable {
     pub name: String,
     /// Extents; empty for a scalar.
     pub shape: Vec<usize>,
-    /// Where the reported variable comes from.
+    /// The part of the program that the variable comes from.
     pub kind: VariableKind,
     /// Whether every value is an integer.
     pub integer: bool,

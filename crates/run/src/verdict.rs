@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A reason not to trust a result, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// What was observed, in one sentence without its full stop.
+    /// The observation, in one sentence without its full stop.
     pub sentence: String,
     /// Advice; empty if none is known.
     #[serde(default)]

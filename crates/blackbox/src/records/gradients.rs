@@ -52,8 +52,8 @@ use crate::reduce::axpy;
 /// * Instead of the paper's Hessian-vector product, `joint-svrg` uses the odd part of the gradient around its anchor,
 ///   whose first-order term is that product. The odd part has mean zero over any symmetric noise, however far the draw
 ///   is from the anchor. With one draw and the anchor at the mean, the even part remains. The even part never varies
-///   more than the gradient itself, whereas the remainder of an expansion can. For a linear predictor the estimator
-///   uses the product, because its cost is negligible.
+///   more than the gradient itself, whereas the remainder of an expansion can vary more. For a linear predictor the
+///   estimator uses the product, because its cost is negligible.
 ///
 /// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
 /// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the

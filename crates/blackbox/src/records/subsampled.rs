@@ -25,7 +25,7 @@ pub(crate) struct StreamPosition {
     pub layout: Layout,
 }
 
-/// How observations are arranged in lanes.
+/// The arrangement of observations in lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
     /// Each observation occupies this number of neighbouring lanes.

@@ -13,7 +13,7 @@ use crate::oracle::Estimate;
 pub struct TemperatureStep {
     /// Inverse temperature.
     pub beta: f64,
-    /// Effective share of the particles under the weights for the change to this temperature.
+    /// Effective share of the particles when they are reweighted to this temperature.
     pub share: f64,
     /// Mean acceptance rate of the transitions at this temperature.
     pub acceptance: f64,

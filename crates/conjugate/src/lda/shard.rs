@@ -68,7 +68,7 @@ impl Lambda<'_> {
     }
 }
 
-/// Where the rows of words come from.
+/// The source of the rows of words.
 pub(crate) struct WordRows<'a> {
     spec: &'a Spec,
     lambda: Lambda<'a>,

@@ -46,7 +46,7 @@ pub struct Part {
     pub(crate) statistics: Vec<f32>,
 }
 
-/// Where the local steps of batches run.
+/// The shards that run the local steps of batches.
 pub trait Shards {
     /// The sum of the parts of all shards over the tree. `shares` contains the numbers of each shard's documents,
     /// counted within the shard.

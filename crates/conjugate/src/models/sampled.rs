@@ -19,7 +19,7 @@ pub struct Sampled<'a, C> {
     pub sizes: Vec<(f64, f64)>,
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     pub log_jacobian: f64,
-    /// Where their local steps run.
+    /// The shards that run the local steps.
     pub shards: &'a dyn PointShards,
 }
 

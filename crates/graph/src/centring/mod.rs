@@ -416,7 +416,7 @@ pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u3
         .collect()
 }
 
-/// The coordinates that are a node's elements, if all of them are.
+/// The coordinates that are a node's elements, if all its elements are coordinates.
 pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),

@@ -26,12 +26,12 @@ pub(super) fn is_product(m: usize, k: usize, n: usize) -> bool {
     m >= LEAST && k >= LEAST && n >= LEAST_COLUMNS
 }
 
-/// Whether a triangular system is.
+/// Whether a triangular system is solved with panels.
 pub(super) fn is_system(n: usize, columns: usize) -> bool {
     n >= LEAST && columns >= LEAST_COLUMNS
 }
 
-/// Whether a Cholesky factor is.
+/// Whether a Cholesky factor is computed with panels.
 pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }

@@ -142,7 +142,7 @@ impl ValueRange {
         }
     }
 
-    /// For a function that is positive if its argument is.
+    /// The range of a function that is positive if its argument is positive.
     pub(crate) fn positive_if_positive(self) -> Self {
         match self.positive() {
             true => Self::at_least(0.0, true),
@@ -155,7 +155,7 @@ impl ValueRange {
 /// range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
-/// Every argument will do.
+/// Every argument is harmless.
 pub(crate) const ANY: Harmless = |_| None;
 /// Arguments must be above 0.
 pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5);

@@ -180,8 +180,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node. Those of commutative operations are in the order of their classes, because the constructors
-/// order them by age, which differs between copies.
+/// The arguments of a node. The arguments of commutative operations are in the order of their classes, because the
+/// constructors order them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));

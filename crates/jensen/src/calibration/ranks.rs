@@ -174,7 +174,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// How these ranks deviate from uniform ranks.
+/// A description of the deviation of these ranks from uniform ranks.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let positions = || {

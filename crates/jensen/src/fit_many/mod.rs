@@ -33,7 +33,7 @@ use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::{Error, Fitted};
 
-/// What all fits have in common.
+/// The request that all fits share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fits {
     /// The program's name in messages.

@@ -165,7 +165,7 @@ pub struct Done<S: Job> {
 /// The memory that a fit job needs, with advice for reducing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// What needs the memory, such as `100 topics of 5000 words`.
+    /// The part of the fit that needs the memory, such as `100 topics of 5000 words`.
     pub what: String,
     /// Bytes, roughly.
     pub bytes: u64,

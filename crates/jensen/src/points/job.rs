@@ -128,7 +128,7 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) units: &'a Units,
     /// The plain model with which a model is compared.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
-    /// Where the points are, if they are not in memory.
+    /// The files of the points, if the points are not in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
     /// The candidates, of which the best is kept: each model from every start, grouped by model.
     pub(super) candidates: Vec<Candidate<'a, M>>,

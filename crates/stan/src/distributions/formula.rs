@@ -368,7 +368,7 @@ pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 /// Argument `i` as known numbers, because integers never depend on parameters.
 ///
 /// # Errors
-/// Fails if they do.
+/// Fails if the argument depends on parameters.
 pub fn known_ints(d: &DensityBuilder<'_>, i: usize) -> FnResult<Vec<f64>> {
     d.args[i].e.data().ok_or_else(|| {
         FnError::unsupported(format!(

@@ -31,7 +31,7 @@ pub enum Elements<'a> {
     Tuple(Vec<Input<'a>>),
 }
 
-/// Where the values of the data block come from.
+/// A source of values for the data block.
 pub trait DataSource {
     /// The value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;

@@ -143,7 +143,7 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// Variables that are not reported; by default all are.
+    /// Variables that are not reported. By default all variables are reported.
     left_out: Vec<bool>,
     dim: usize,
 }

@@ -159,7 +159,7 @@ impl fmt::Display for ParamType {
 /// variable may be more precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Known once the data are.
+    /// Known as soon as the data are known.
     Data,
     /// May depend on parameters.
     Param,

@@ -357,7 +357,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// What a function does over the records.
+/// The effect of a function over the records.
 enum Kind {
     /// The function of each record's part.
     Each,
