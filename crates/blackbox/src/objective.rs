@@ -183,8 +183,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`. If necessary, multiples of
-    /// the inverse variances are added. The estimate costs `draws × d` lanes of products.
+    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`. If necessary, the function
+    /// adds multiples of the inverse variances. The estimate costs `draws × d` lanes of products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();

@@ -99,9 +99,9 @@ impl Policy {
     }
 
     /// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is
-    /// extended. At this value, half the width of the confidence interval equals the allowed error. For a stochastic
-    /// volatility series of length 1000, the level has the tails of a persistence near 1. After 700 effective draws,
-    /// its standard deviation was 0.201 with one seed of the chains and 0.224 with another.
+    /// extended. At this value, half the width of the confidence interval equals the allowed error. In a stochastic
+    /// volatility series of length 1000, the level has long tails, because the persistence may be close to 1. After 700
+    /// effective draws, its standard deviation was 0.201 with one seed of the chains and 0.224 with another.
     pub fn vague(&self) -> f64 {
         self.sd_error / self.confidence()
     }

@@ -31,7 +31,7 @@ const PROGRAM: &str = "program.stan";
 /// Seconds after which a check of the data stops, because it runs while the user types.
 const PATIENCE: f64 = 2.0;
 
-/// Seconds between two words about a run.
+/// Seconds between two progress messages.
 const PERIOD: f64 = 0.1;
 
 /// Largest memory of a page in bytes: WebAssembly has 4 GiB of addresses.

@@ -338,7 +338,7 @@ pub enum StmtKind {
     Break,
     /// `continue`
     Continue,
-    /// `return` with the value promoted to the function's result type, or without in a void function.
+    /// `return` with the value promoted to the function's result type, or without a value in a void function.
     Return(Option<Expr>),
     /// `;`, or an empty statement after desugaring.
     Empty,

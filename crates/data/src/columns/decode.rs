@@ -239,7 +239,7 @@ enum Elements {
     Texts(Vec<ByteArray>),
 }
 
-/// The content of a stretch of a column.
+/// The values of a range of rows in a column.
 pub(super) struct Decoded {
     elements: Elements,
     levels: Levels,

@@ -25,7 +25,7 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
-/// The derivative by x of log Φ(x), below zero of log Φ(x) + x² / 2, from its value.
+/// The derivative with respect to x of log Φ(x), or of log Φ(x) + x² / 2 for x below zero, computed from its value.
 pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
     let (zero, half) = (g.constant(0.0), g.constant(-0.5));
     let above = g.elem(ElemOp::Fmax, &[x, zero]);
@@ -69,7 +69,7 @@ fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     })
 }
 
-/// The derivative by t of the logarithm `out` of the incomplete beta function.
+/// The derivative with respect to t of the logarithm `out` of the incomplete beta function.
 pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> NodeId {
     let [log_x, log_y] = log_logits(g, t);
     let (x, y, norm) = (
@@ -83,7 +83,8 @@ pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative by t of a derivative `by_shape` of the logarithm of the incomplete beta function: by a, or by b.
+/// The derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete beta
+/// function with respect to a or b.
 pub(super) fn beta_mixed(
     g: &mut Graph,
     by_a: bool,
@@ -105,7 +106,8 @@ pub(super) fn beta_mixed(
     g.mul(slope, change)
 }
 
-/// The derivative by z of the logarithm `out` of Student's distribution function with n degrees of freedom.
+/// The derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees of
+/// freedom.
 pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, one) = (g.constant(0.5), g.constant(1.0));
     let (above, below) = (g.add(n, one), g.mul(half, n));
@@ -124,7 +126,8 @@ pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative by z of the derivative by n, `by_n`, of the logarithm of Student's distribution function.
+/// The derivative with respect to z of `by_n`, which is the derivative with respect to n of the logarithm of Student's
+/// distribution function.
 pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) -> NodeId {
     let value = g.elem(ElemOp::LogStudentCdf, &[n, z]);
     let slope = student_slope(g, [n, z], value);
@@ -167,7 +170,7 @@ pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.mul(density, gap)
 }
 
-/// The derivative by z of the logarithm `out` of the skew normal distribution function with shape a.
+/// The derivative with respect to z of the logarithm `out` of the skew normal distribution function with shape a.
 pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, norm) = (g.constant(-0.5), g.constant((2.0 * INV_SQRT_2PI).ln()));
     let (square, arm) = (g.square(z), g.mul(a, z));

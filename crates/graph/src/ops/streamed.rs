@@ -3,7 +3,7 @@
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// Fewer rows are a matrix like any other.
+/// Smallest number of rows. A matrix with fewer rows is treated like any other matrix.
 pub(crate) const SHORTEST: usize = 32;
 
 /// Largest number of columns of a matrix that is processed by rows of tiles.

@@ -161,8 +161,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
     }
 }
 
-/// Products of weights, which form one more input for each output, with derivatives by `inputs`: states and parameters
-/// of each copy. The `wanted` parameters, and 0 for the others.
+/// Products of weights, which form one more input for each output, with derivatives with respect to `inputs`: states
+/// and parameters of each copy. The `wanted` parameters, and 0 for the others.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -376,8 +376,8 @@ pub(crate) fn forward<E: Engine>(
     }
 }
 
-/// Computes the products of `weights`, `results` rows for each copy, with derivatives by the first copy of the
-/// arguments.
+/// Computes the products of `weights`, `results` rows for each copy, with derivatives with respect to the first copy of
+/// the arguments.
 pub(crate) fn backward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,

@@ -128,7 +128,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Derivatives by the clock at the end of a step with these stages: all copies.
+    /// Derivatives with respect to the clock, at the end of a step with these stages, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];

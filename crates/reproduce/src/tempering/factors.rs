@@ -18,8 +18,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The eight images, 4 × 4, row by row: bars, corners, a square, a ring's diagonal pieces. The paper's own are shown there but
-/// not listed.
+/// The eight images, 4 × 4, row by row: bars, corners, a square, a ring's diagonal pieces. The paper shows its own
+/// images, but does not list them.
 const IMAGES: [&str; 8] = [
     "1111000000000000",
     "0000000000001111",

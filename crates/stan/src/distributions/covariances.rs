@@ -238,7 +238,7 @@ fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// The log-Jacobian of L ↦ L Lᵀ. Its constant is kept with the degrees of freedom.
+/// The log-Jacobian of L ↦ L Lᵀ. Its constant belongs to the term of the degrees of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();

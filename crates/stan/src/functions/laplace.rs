@@ -47,7 +47,7 @@ pub struct LaplaceCall<'e> {
     pub likelihood: &'e [Expr],
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: &'e Expr,
-    /// The function that gives the covariance.
+    /// The function that returns the covariance.
     pub covariance: &'e FunRef,
     /// The arguments of the covariance function, as a tuple.
     pub covariance_args: &'e Expr,

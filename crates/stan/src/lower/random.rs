@@ -315,7 +315,7 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// The category in whose interval of the cumulative sums of `weights` a uniform number lies.
+/// The category of a uniform number: the interval between cumulative sums of `weights` that contains the number.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -327,7 +327,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments. `None` if one is neither a scalar nor has `len` elements, if that is given.
+/// The arguments. `None` if a value is neither a scalar nor has `len` elements, provided that `len` is known.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()

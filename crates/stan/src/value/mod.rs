@@ -223,7 +223,7 @@ impl Value {
     /// A complex number. A real number becomes a complex one.
     ///
     /// # Errors
-    /// Fails if the value is neither.
+    /// Fails if the value is neither real nor complex.
     pub fn complex(&self) -> FnResult<Complex64> {
         match self {
             Complex(z) => Ok(*z),
