@@ -1,4 +1,4 @@
-//! Destinations of records and tables: pictures, NPY and CSV files, standard output.
+//! Where records and tables are written: pictures, NPY and CSV files, standard output.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -43,7 +43,7 @@ const MEMORY: u64 = 2 << 30;
 pub struct Task {
     /// The program.
     pub program: String,
-    /// Its data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
+    /// The data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
     #[serde(default)]
     pub data: String,
     /// Flags of `jensen fit` by their names.

@@ -1,4 +1,4 @@
-//! Whether a result is trusted, as a value with reasons.
+//! Whether a result is trusted, as a value that includes the reasons.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A reason not to trust a result, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The observation, in one sentence without its full stop.
+    /// What was observed, in one sentence without its full stop.
     pub sentence: String,
     /// Advice; empty if none is known.
     #[serde(default)]
@@ -40,7 +40,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The verdict on a result, which is trusted if there is no reason against it.
+/// The verdict on a result. The result is trusted if there is no reason against it.
 ///
 /// ```
 /// use jensen_run::{Reason, Verdict};

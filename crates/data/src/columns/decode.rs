@@ -85,7 +85,7 @@ impl Field {
         self.kind != Ok(Kind::Real)
     }
 
-    /// Whether it has words.
+    /// Whether the column contains words.
     pub fn is_text(&self) -> bool {
         self.kind == Ok(Kind::Text)
     }

@@ -1,9 +1,10 @@
-//! Derivatives of elementwise operations that need more than a line: graph expressions of the arguments and the result.
+//! Derivatives of elementwise operations that take more than one line, as graph expressions of the arguments and the
+//! result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// `x`, but ∞ if it is 0: a divisor for slopes that are infinite there. They count as 0, as in Stan Math
+/// `x`, or ∞ if it is 0, as a divisor for slopes that are infinite at 0. Such slopes count as 0, as in Stan Math
 /// (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
@@ -49,7 +50,7 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// The derivative by x of a derivative by a, `by_a`, of `op`: the slope times (log x − ψ(a) − `by_a`).
+/// The derivative of `by_a`, the derivative of `op` by a, with respect to x: the slope times (log x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);
@@ -200,7 +201,7 @@ fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     g.mul(two, square)
 }
 
-/// exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range that it is cut to.
+/// exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range to which it is truncated.
 pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeId) -> NodeId {
     let dip = dip(g, u);
     let power = g.mul(k, dip);
@@ -240,7 +241,7 @@ pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> 
     g.add(ratio, power)
 }
 
-/// `factor` times the difference or sum of the Bessel functions of the orders below and above.
+/// `factor` times the difference or sum of the Bessel functions of the next lower and next higher order.
 pub(super) fn neighbours(
     g: &mut Graph,
     op: ElemOp,
@@ -288,7 +289,7 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
 }
 
 /// The derivative of a quantile x of the beta distribution with respect to a shape: that of the distribution function,
-/// from `by_shape` of its logarithm, over the density.
+/// which follows from the derivative `by_shape` of its logarithm, divided by the density.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

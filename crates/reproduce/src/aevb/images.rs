@@ -15,7 +15,7 @@ pub enum Set {
     Faces,
 }
 
-/// Share of the faces that is held out, by a seeded shuffle; the paper does not state its own.
+/// Share of the faces that is held out by a seeded shuffle; the paper does not state its share.
 const FACES_APART: f64 = 0.1;
 
 impl Set {

@@ -233,7 +233,7 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// The densities of factors keep all their terms except those of the degrees of freedom alone.
+/// Densities of factors keep all their terms except those that depend only on the degrees of freedom.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
