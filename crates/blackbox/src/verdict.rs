@@ -39,13 +39,7 @@ impl Fit {
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
-        let of_the_approximation = unfinished(&self.status)
-            .into_iter()
-            .chain(heavy_tail(best))
-            .chain(moved(best, &self.policy))
-            .chain(not_finite(&best.evaluation))
-            .chain(far_away(best, &self.policy))
-            .chain(out_of_reach(best))
+        let of_the_approximation = (self.of_the_approximation())
             .chain(self.refined.as_ref().and_then(|r| not_mixed(r, best.kind)));
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored =
@@ -70,6 +64,22 @@ impl Fit {
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
+    }
+
+    /// The reasons against draws of the chosen approximation alone. If the fit was refined, they say why.
+    pub fn against_approximation(&self) -> Vec<Reason> {
+        self.of_the_approximation().collect()
+    }
+
+    fn of_the_approximation(&self) -> impl Iterator<Item = Reason> {
+        let best = self.best();
+        unfinished(&self.status)
+            .into_iter()
+            .chain(heavy_tail(best))
+            .chain(moved(best, &self.policy))
+            .chain(not_finite(&best.evaluation))
+            .chain(far_away(best, &self.policy))
+            .chain(out_of_reach(best))
     }
 
     /// Whether the approximation has components at another mode, with about the mass that the mode's bound predicts.

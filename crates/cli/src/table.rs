@@ -82,6 +82,12 @@ pub fn evidence(fitted: &Fitted) -> String {
                 ),
             );
         }
+        // The line of k̂ says it if the tail is the reason.
+        if e.khat <= e.khat_threshold
+            && let Some(reason) = fitted.refined_because().first()
+        {
+            line("", &format!("because {reason}"));
+        }
     }
     line("family", &best.kind.to_string());
     for remark in fitted.remarks() {
@@ -161,7 +167,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     } else if khat <= threshold {
         match refined {
             false => "usable; importance-resampled draws are better",
-            true => "the approximation is usable",
+            true => "within the limit",
         }
     } else if refined && trusted {
         "the approximation misses posterior mass, so Jensen refines the draws"

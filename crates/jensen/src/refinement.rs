@@ -38,7 +38,14 @@ impl Fitted {
             ess: refined.mixing.ess,
             draws: refined.draws.count as u64,
             gradients: refined.calls.gradients,
+            because: self.refined_because(),
         })
+    }
+
+    /// The checks that the approximation alone fails, which are the reasons for its refinement.
+    pub fn refined_because(&self) -> Vec<String> {
+        let reasons = self.fit.against_approximation().into_iter();
+        reasons.map(|reason| reason.sentence).collect()
     }
 
     /// The refinement as a section of the report.
