@@ -14,7 +14,7 @@ use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// Size of a bound above which differences have fewer than three correct decimal places.
+/// Size of a bound above which differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
 /// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate the bound to within a

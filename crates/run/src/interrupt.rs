@@ -26,7 +26,7 @@ pub struct Interrupt<'a> {
     stopped: AtomicBool,
     /// Whether the output belongs to a run that ended by itself.
     ending: AtomicBool,
-    /// Whether the output was told that it is late.
+    /// Whether the output has been informed that it is late.
     cut: AtomicBool,
     /// The clock reading at which the output must use the results it has, as bits.
     output: AtomicU64,
