@@ -14,8 +14,8 @@ const AWAY: [f64; 2] = [20.0, 200.0];
 const FALLEN: f64 = 1.0;
 
 /// Number of draws from which a coordinate is moved. A check from a single point would be too strict. With all effects
-/// at their means, the density of a hierarchy rises as its scale falls. With all abilities at their means, it rises as
-/// their slope grows.
+/// at their means, the density of a hierarchy rises as its scale falls. With all abilities of an item response model at
+/// their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
 /// Largest dimension in which every coordinate is checked.

@@ -1,7 +1,7 @@
 //! Streamed documents as bags of words, which are the data of latent Dirichlet allocation.
 //!
 //! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
-//! does not know where documents come from. [`Order`] gives a shuffled order with few disk reads.
+//! does not depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
 
 use jensen_math::rng::{Purpose, Stream};
 

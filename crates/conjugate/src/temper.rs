@@ -425,7 +425,8 @@ impl FromStr for Temper {
     }
 }
 
-/// The largest number of temperatures that is not a slip of the keyboard: each costs a sum over topics or points.
+/// The largest number of temperatures. A larger number is probably a typing error, because each temperature costs a sum
+/// over topics or points.
 const MOST_TEMPERATURES: usize = 10_000;
 
 /// A number of temperatures, or the default.

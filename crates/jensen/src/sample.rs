@@ -260,7 +260,7 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// The number of draws that gives this many values.
+/// The number of draws that together contain this number of values.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();

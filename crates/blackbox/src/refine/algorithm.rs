@@ -40,7 +40,7 @@ const FORGOTTEN: f64 = 0.5;
 const FIRST_STATIONARY_PHASE: usize = 16;
 
 /// Smallest number of warm-up transitions before a stationary phase records. The chains of the first phase start far
-/// out. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
+/// from the centre. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
 /// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS

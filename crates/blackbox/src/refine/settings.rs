@@ -31,8 +31,8 @@ pub struct RefineSettings {
 
 impl Default for RefineSettings {
     /// Eight populations of 32 chains: 256 lanes fill a call to the density. A nested R̂ of 1.01 is then as strict as
-    /// 400 effective draws, given the spread of the population means. With 16 populations it would be as strict as 800,
-    /// which takes half as many transitions again on funnels.
+    /// 400 effective draws, given the spread of the population means. With 16 populations it would be as strict as 800
+    /// effective draws, which take 1.5 times as many transitions on funnels.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,

@@ -27,7 +27,7 @@ enum Work {
     Columns(usize),
 }
 
-/// An instruction to be, with the nodes that it reads.
+/// A planned instruction, with the nodes that it reads.
 struct Task {
     work: Work,
     reads: Vec<NodeId>,

@@ -129,7 +129,7 @@ impl ValueRange {
         }
     }
 
-    /// For a function that is 0 only at 0 and never negative.
+    /// The range of a function that is 0 only at 0 and never negative.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }

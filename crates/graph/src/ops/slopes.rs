@@ -50,7 +50,8 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// The derivative of `by_a`, the derivative of `op` by a, with respect to x: the slope times (log x − ψ(a) − `by_a`).
+/// The derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a: the slope times (log
+/// x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);

@@ -2,7 +2,7 @@
 //! a graph, the *body*.
 //!
 //! Each is a function from one vector of arguments to one vector of results. Its four passes suffice for values,
-//! gradients and Hessian-vector products. With J the derivative at x and H the one of `wᵀJ`,
+//! gradients and Hessian-vector products. With J the derivative of f at x and H the derivative of `wᵀJ`,
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
@@ -141,7 +141,7 @@ impl Solver {
         }
     }
 
-    /// The same pass, with differential equations only as accurate as the search for a starting point needs.
+    /// This pass with a lower accuracy of differential equations, which suffices for the search for a starting point.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {

@@ -235,7 +235,7 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
     }
 }
 
-/// Vector `which` of the `R` from `at` on; the last one has `last` elements.
+/// Reads vector `which` of the `R` vectors that start at `at`. The last one has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
     // SAFETY: `tile` passes the first of `R` vectors of rows of one column, the last of which it counted to have `last`

@@ -133,8 +133,8 @@ pub struct Judgement {
     /// A stopping rule is met.
     #[serde(default)]
     pub converged: bool,
-    /// Whether the result is trusted. It is if the run converged or completed its plan at temperature 1, is no worse
-    /// than the baseline, and there is no other reason against its result.
+    /// Whether the result is trusted. A result is trusted if the run converged or completed its plan at temperature 1,
+    /// is no worse than the baseline, and there is no other reason against its result.
     #[serde(default)]
     pub trusted: bool,
     /// The reasons not to trust the result, followed by notes.

@@ -97,7 +97,7 @@ impl HeatMap {
         self
     }
 
-    /// Sets width and height in pixels, axes and title included.
+    /// Sets width and height in pixels, including axes and title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 200.0, 4000.0), within(height, 120.0, 4000.0)),
