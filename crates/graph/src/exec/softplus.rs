@@ -106,7 +106,7 @@ impl Planner<'_> {
         all
     }
 
-    /// The instruction of sums with operands `read`, and a target for inverse logits if they are stored.
+    /// The instruction for sums with operands `read`, with a target for inverse logits if these are stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
