@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use jensen_math::special::lgamma;
 
-use crate::Range;
-
 /// A prior density of a hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorDensity {
@@ -159,19 +157,6 @@ impl PriorDensity {
                     + (b - 1.0) * (-value).ln_1p(),
                 (a - 1.0) / value - (b - 1.0) / (1.0 - value),
             ),
-        }
-    }
-
-    /// Whether its values are those of this range.
-    pub(crate) fn is_on(&self, range: Range) -> bool {
-        match self {
-            Self::Flat => true,
-            Self::Correlation { .. } | Self::Lkj { .. } => range == Range::Between(-1.0, 1.0),
-            Self::Share { .. } | Self::Beta { .. } => range == Range::Between(0.0, 1.0),
-            Self::Power { .. }
-            | Self::Gamma { .. }
-            | Self::InverseGamma { .. }
-            | Self::LogNormal { .. } => range == Range::Positive,
         }
     }
 

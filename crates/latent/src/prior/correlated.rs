@@ -45,10 +45,11 @@ fn correlation_root(size: usize, partial: &[f64]) -> Dense {
 /// The factor D L of Σ.
 pub(super) fn root(size: usize, values: &[f64]) -> Dense {
     let mut root = correlation_root(size, &values[size..]);
-    for j in 0..size {
-        for i in j..size {
-            root.data[j * size + i] *= values[i].sqrt();
-        }
+    for column in root.data.chunks_mut(size) {
+        column
+            .iter_mut()
+            .zip(values)
+            .for_each(|(l, v)| *l *= v.sqrt());
     }
     root
 }

@@ -437,7 +437,7 @@ impl<'s> Known<'s> {
             Distribution::of(named).map_err(|(word, message)| self.error(&word.span, message))?;
         let range = self.hyper(name)?.range;
         match &found {
-            Some(Distribution::Density(density)) if !density.is_on(range) => Err(self.error(
+            Some(Distribution::Density(density)) if !range.suits(density) => Err(self.error(
                 &named.values[0].span,
                 format!(
                     "`{}` has other values than `{name}`, which {}",
