@@ -126,7 +126,7 @@ impl Predictive {
     /// The quantile of a number: a bracket, then the secant method with the retained end's value halved (Illinois).
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
-        let positive = self.likelihood.response() == Response::Positive;
+        let positive = self.likelihood.response() != Response::Number;
         // The first bracket matters little, because it doubles.
         let mean = self.likelihood.mean(self.mean).abs();
         let (centre, scale) = match positive {
