@@ -377,7 +377,7 @@ mod tests {
             Convex::Exponential {
                 a: -0.5,
                 rate: 0.8,
-                slope: -1.7,
+                slope: -1.2,
                 c: 0.9,
             },
             Convex::Quadratic {

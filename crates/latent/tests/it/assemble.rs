@@ -636,7 +636,7 @@ fn basis_functions_give_the_covariance_of_their_kernel() {
         ("matern32, on=a, lengthscale=3", "basis=200, boundary=3"),
         (
             "rbf, ard, on=(a, b), lengthscale=(2, 4)",
-            "basis=(24, 14), boundary=2.2",
+            "basis=(28, 17), boundary=2.6",
         ),
     ] {
         let exact = covariance(&format!("gp({kernel}, variance=2)"));
