@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 
-use crate::family::{Family, FamilyKind, Space};
+use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// A member of a family on the unconstrained space.
@@ -45,11 +45,19 @@ impl Draws {
 
 /// A stored approximation cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The bytes are damaged or of another format.
     Bytes(CheckpointError),
     /// An entry is missing or has the wrong size.
     Content(ArchiveError),
+    /// It is of another family than the expected one, or of a caller's own without one.
+    Family {
+        /// The stored family.
+        stored: FamilyName,
+        /// The family to read it with, if there is one.
+        given: Option<FamilyName>,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -57,6 +65,21 @@ impl fmt::Display for LoadError {
         match self {
             Self::Bytes(error) => error.fmt(f),
             Self::Content(error) => write!(f, "this is not a stored approximation: {error}"),
+            Self::Family {
+                stored,
+                given: None,
+            } => write!(
+                f,
+                "the approximation is of the family `{stored}`, which Jensen does not have: read it in Rust, with that family \
+                 (`Approximation::decode_as`)"
+            ),
+            Self::Family {
+                stored,
+                given: Some(given),
+            } => write!(
+                f,
+                "the approximation is of the family `{stored}`, not of `{given}`"
+            ),
         }
     }
 }
@@ -66,7 +89,11 @@ impl std::error::Error for LoadError {}
 impl Approximation {
     /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` when their number is wrong.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
-        let family = kind.build(space);
+        Self::of(kind.build(space), omega)
+    }
+
+    /// The member of a family with parameters ω; `None` when their number is wrong.
+    pub fn of(family: Arc<dyn Family>, omega: Vec<f64>) -> Option<Self> {
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
 
@@ -75,9 +102,9 @@ impl Approximation {
         &self.family
     }
 
-    /// The family.
-    pub fn kind(&self) -> FamilyKind {
-        self.family.kind()
+    /// The name of the family.
+    pub fn name(&self) -> FamilyName {
+        self.family.name()
     }
 
     /// Dimension of the unconstrained space.
@@ -138,10 +165,39 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not an approximation.
+    /// Fails if the bytes are damaged, have another format version, are not an approximation, or are one of a caller's own
+    /// family.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
+        if stored.kind().is_none() {
+            return Err(LoadError::Family {
+                stored,
+                given: None,
+            });
+        }
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
+        Ok((approximation, checkpoint.identity))
+    }
+
+    /// As [`decode`](Self::decode), for an approximation of a caller's own family.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode), and if the approximation is of a family with another name or another number of
+    /// parameters.
+    pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
+        if stored != family.name() {
+            return Err(LoadError::Family {
+                stored,
+                given: Some(family.name()),
+            });
+        }
+        let omega = checkpoint.state.vec("omega").map_err(LoadError::Content)?;
+        let found = omega.len();
+        let approximation =
+            Self::of(family, omega).ok_or_else(|| LoadError::Content(misfit(found)))?;
         Ok((approximation, checkpoint.identity))
     }
 }
@@ -149,7 +205,7 @@ impl Approximation {
 impl Snapshot for Approximation {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
-        archive.set("family", self.kind());
+        archive.set("family", self.name());
         archive.set("dim", self.dim());
         archive.put("omega", &self.omega);
         if let Some(pattern) = self.family.space().pattern {
@@ -171,12 +227,22 @@ impl Snapshot for Approximation {
             dim: archive.get("dim")?,
             pattern: stored_pattern(archive)?,
         };
-        Self::new(archive.get("family")?, space, omega).ok_or_else(|| {
-            ArchiveError(format!(
-                "the approximation has {found} parameters, which does not match the family"
-            ))
-        })
+        let name = name_of(archive)?;
+        let kind = name
+            .kind()
+            .ok_or_else(|| ArchiveError(format!("Jensen does not have its family `{name}`")))?;
+        Self::new(kind, space, omega).ok_or_else(|| misfit(found))
     }
+}
+
+fn name_of(archive: &Archive) -> Result<FamilyName, ArchiveError> {
+    archive.get("family")
+}
+
+fn misfit(found: usize) -> ArchiveError {
+    ArchiveError(format!(
+        "the approximation has {found} parameters, which does not match the family"
+    ))
 }
 
 /// The pattern stored with an approximation, if any.

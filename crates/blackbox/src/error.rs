@@ -6,6 +6,7 @@ use jensen_run::{RunError, Status};
 
 /// The reason why no fit is possible.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
@@ -54,6 +55,7 @@ impl std::error::Error for FitError {}
 
 /// An invalid request, with the remedy.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum RecordError {
     /// There are no records.
     NoRecords,

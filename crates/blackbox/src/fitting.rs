@@ -37,6 +37,22 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
+/// Checks that a checkpoint of a caller's own family is resumed with that family. A forced resume may differ in other
+/// settings, but no other family can read the state.
+fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
+    let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
+        None => "of Jensen".to_owned(),
+        Some(own) => own.to_string(),
+    };
+    let (stored, present) = (of(stored), of(present));
+    if stored == present {
+        return Ok(());
+    }
+    Err(FitError::Setting(format!(
+        "the checkpoint has the family (name, parameters) {stored}, this fit {present}: resume with the family of the checkpoint"
+    )))
+}
+
 /// Fits `density` under `control`'s budget and judges the result.
 ///
 /// Convergence, k̂ and disagreement of starts are part of the result, not errors: a fit that is not trusted is returned
@@ -153,6 +169,9 @@ fn fit_erased(
     let driver = Driver::new(&watched, prepared.as_ref(), settings.clone(), &interrupt);
     driver.check()?;
     let identity = identity(settings, subject);
+    if let Some(checkpoint) = &control.resume {
+        check_own_family(&checkpoint.identity, &identity)?;
+    }
     let mut refining = Refining::new(&watched, driver, settings, reported);
     let outcome = run_interruptibly(&mut refining, &identity, control, Some(&interrupt));
     let outcome = outcome.map_err(FitError::Run)?;

@@ -14,7 +14,7 @@ use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, StoredState};
 use crate::error::FitError;
-use crate::family::{FamilyKind, Smoothness};
+use crate::family::{Family, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
 use crate::minibatches::{MinibatchSettings, SmisoSettings};
 use crate::moments::MomentsSettings;
@@ -107,7 +107,7 @@ macro_rules! methods {
                 at: Beginning<'a, D>,
             ) -> Result<Box<dyn Engine + 'a>, FitError> {
                 match self {
-                    $(Self::$policy(settings) => settings.plan(at.family.kind())[0].begin(at),)*
+                    $(Self::$policy(settings) => settings.plan(&*at.family)[0].begin(at),)*
                     $(Self::$method(settings) => settings.begin(at),)*
                 }
             }
@@ -186,11 +186,11 @@ methods! {
 impl Method {
     /// The methods that fit a family. Each takes over when the one before [hands over](Fitting::hands_over): stochastic
     /// gradients after Newton rounds on fixed draws, and these after natural-gradient steps.
-    pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
+    pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {
-            Self::Auto(settings) => settings.plan(kind),
+            Self::Auto(settings) => settings.plan(family),
             Self::Natural(natural) => {
-                [vec![*self], Self::Saa(natural.rounds()).plan(kind)].concat()
+                [vec![*self], Self::Saa(natural.rounds()).plan(family)].concat()
             }
             Self::Saa(_) => vec![*self, BbviSettings::default().into()],
             own => vec![*own],

@@ -102,10 +102,10 @@ impl Fitting for MomentsSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let dim = at.density.dim();
-        let FamilyKind::Mixture { components } = at.family.kind() else {
+        let Some(FamilyKind::Mixture { components }) = at.family.name().kind() else {
             return Err(FitError::Setting(format!(
                 "importance-weighted moments fit mixtures, not the family `{}`",
-                at.family.kind()
+                at.family.name()
             )));
         };
         if dim > LARGEST {

@@ -109,7 +109,7 @@ impl Fitting for NaturalSettings {
             return Err(FitError::Setting(format!(
                 "natural gradients fit the family `{}`, not `{}`",
                 FamilyKind::Sparse,
-                at.family.kind()
+                at.family.name()
             )));
         };
         Ok(Box::new(Natural {

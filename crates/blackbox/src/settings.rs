@@ -1,18 +1,20 @@
 //! Settings of a fit.
 
+use std::sync::Arc;
+
 use jensen_density::Scale;
 use jensen_math::simd::Simd;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::positive;
-use crate::family::FamilyKind;
+use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::method::{AutoSettings, Method};
 use crate::policy::Policy;
 use crate::refine::{RefineSettings, RefineWhen};
 use crate::starts::StartSettings;
 
 /// The family, or the policy that chooses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
@@ -23,6 +25,57 @@ pub enum FamilyChoice {
     Auto,
     /// This family.
     Only(FamilyKind),
+    /// A caller's own. The identity of a run has its name and its number of parameters; settings with it cannot be read
+    /// back.
+    #[serde(serialize_with = "named", skip_deserializing)]
+    Own(Arc<dyn Family>),
+}
+
+/// Families with the same name and the same number of parameters are the same.
+impl PartialEq for dyn Family {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name(), self.parameters()) == (other.name(), other.parameters())
+    }
+}
+
+fn named<S: Serializer>(family: &Arc<dyn Family>, serializer: S) -> Result<S::Ok, S::Error> {
+    (family.name().to_string(), family.parameters()).serialize(serializer)
+}
+
+impl From<FamilyKind> for FamilyChoice {
+    fn from(kind: FamilyKind) -> Self {
+        Self::Only(kind)
+    }
+}
+
+impl<F: Family> From<F> for FamilyChoice {
+    fn from(family: F) -> Self {
+        Self::Own(Arc::new(family))
+    }
+}
+
+impl FamilyChoice {
+    /// The chosen family on a space; `None` if the policy chooses.
+    pub fn asked(&self, space: &Space) -> Option<Arc<dyn Family>> {
+        match self {
+            Self::Auto => None,
+            Self::Only(kind) => Some(kind.build(space.clone())),
+            Self::Own(family) => Some(family.clone()),
+        }
+    }
+
+    /// The family of a result of a fit with this choice.
+    ///
+    /// # Panics
+    /// Panics if the result is of a caller's own family, and this choice is not. A [fit](crate::fit) refuses such a
+    /// checkpoint.
+    pub(crate) fn named(&self, name: &FamilyName, space: &Space) -> Arc<dyn Family> {
+        match (name.kind(), self) {
+            (Some(kind), _) => kind.build(space.clone()),
+            (None, Self::Own(family)) => family.clone(),
+            (None, _) => panic!("the result is of the family `{name}`, which is not given"),
+        }
+    }
 }
 
 /// Everything that influences the result of a fit.

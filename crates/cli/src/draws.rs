@@ -72,7 +72,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
-        family: approximation.kind().to_string(),
+        family: approximation.name().to_string(),
         draws_of: if from_refined {
             "refined"
         } else {
@@ -146,7 +146,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         .map_err(|error| folder::bad_approximation(&run, error))?;
     let header = StanCsvHeader {
         model: source.model.clone(),
-        family: approximation.kind().to_string(),
+        family: approximation.name().to_string(),
         draws_of: match run.artefact(Artefact::Refined).exists() {
             true => "refined",
             false => "approximation",

@@ -83,7 +83,7 @@ pub fn evidence(fitted: &Fitted) -> String {
             );
         }
     }
-    line("family", &best.kind.to_string());
+    line("family", &best.family.to_string());
     for remark in fitted.remarks() {
         line("", &remark);
     }

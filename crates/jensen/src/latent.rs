@@ -59,7 +59,7 @@ pub use request::{LatentSpec, parse_likelihood};
 pub use settings::LatentRequest;
 pub use stored::{Stored, StoredPoint};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
-pub use table_model::{Rows, TableModel};
+pub use table_model::{ObservedRows, TableModel};
 pub use view::Files;
 
 /// A digest of bytes, for the identity of runs.

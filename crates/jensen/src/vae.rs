@@ -42,7 +42,7 @@ pub use report_page::{Pictures, VaeCurves, report_page};
 pub use request::VaeRequest;
 pub use rows::{check_rows, first};
 pub use stored::{VaeModel, VaeModelError};
-pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
+pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
 
 /// Rows as records.
 #[derive(Clone, Copy, Debug)]

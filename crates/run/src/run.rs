@@ -141,6 +141,7 @@ pub struct Outcome<T> {
 
 /// The reason why a run could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The checkpoint belongs to another run.
     Checkpoint(CheckpointError),

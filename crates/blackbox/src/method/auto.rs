@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Method;
 use crate::bbvi::BbviSettings;
 use crate::engine::MethodSettings;
-use crate::family::{FamilyKind, Smoothness};
+use crate::family::{Family, FamilyKind, Smoothness};
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::nested::NestedSettings;
@@ -54,22 +54,26 @@ impl MethodSettings for AutoSettings {
 
 impl AutoSettings {
     /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
-    /// for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, conditionally
-    /// structured Gaussians nested Laplace approximations, mixtures the moments of weighted draws, flows stochastic
-    /// gradients of many draws, and other richer families Newton's method on fixed draws.
-    pub(super) fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        let rounds = Method::Saa(self.saa).plan(kind);
-        match kind {
-            FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
-            FamilyKind::Sparse => Method::Natural(NaturalSettings {
+    /// for funnels and kinks, Newton's method on fixed draws; sparse precisions use natural gradients; conditionally
+    /// structured Gaussians use nested Laplace approximations. All others go by their derivatives: without any, as for
+    /// mixtures, the moments of weighted draws; with first ones, as for flows, stochastic gradients of many draws; with
+    /// second ones Newton's method on fixed draws.
+    pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
+        let rounds = Method::Saa(self.saa).plan(family);
+        match (family.name().kind(), family.smoothness()) {
+            // Two methods are made for one family each.
+            (Some(FamilyKind::Sparse), _) => Method::Natural(NaturalSettings {
                 tolerance: self.saa.tolerance,
                 ..NaturalSettings::default()
             })
-            .plan(kind),
-            FamilyKind::Conditional => vec![NestedSettings::default().into()],
-            FamilyKind::Mixture { .. } => vec![MomentsSettings::default().into()],
-            FamilyKind::Flow { .. } => vec![BbviSettings::of_flows().into()],
-            _ => rounds,
+            .plan(family),
+            (Some(FamilyKind::Conditional), _) => vec![NestedSettings::default().into()],
+            (_, Smoothness::Twice) if family.is_factorised() => {
+                [vec![self.trust.into()], rounds].concat()
+            }
+            (_, Smoothness::Twice) => rounds,
+            (_, Smoothness::Path) => vec![BbviSettings::of_flows().into()],
+            (_, Smoothness::None) => vec![MomentsSettings::default().into()],
         }
     }
 }

@@ -53,11 +53,11 @@ impl Fitting for NestedSettings {
         &self,
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        if at.family.kind() != FamilyKind::Conditional {
+        if at.family.name() != FamilyKind::Conditional {
             return Err(FitError::Setting(format!(
                 "nested Laplace approximations fit the family `{}`, not `{}`",
                 FamilyKind::Conditional,
-                at.family.kind()
+                at.family.name()
             )));
         }
         Ok(Box::new(Nested {

@@ -74,9 +74,10 @@ fn count<D: LogDensity>(density: &D, most: usize) -> usize {
 }
 
 /// Evaluates the posterior at `looks` points, and passes on those where b is larger than the standard normal, with
-/// `p / (Z b)` and the same of the normal.
+/// `p / (Z b)` and the same of the normal, or of an approximation whose tails differ from those of the normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
+    tailed: Option<&Approximation>,
     log_z: f64,
     (looks, source): (usize, NoiseSource),
     mut see: impl FnMut(&[f64], f64, f64),
@@ -90,12 +91,21 @@ fn look<D: LogDensity>(
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let log_dets = map.log_dets(&x, BLOCK);
+        let mut own = vec![f64::NAN; BLOCK];
+        if let Some(tailed) = tailed {
+            let z = Lanes::new(&z, dim, BLOCK);
+            (tailed.family()).log_density_at(tailed.omega(), z, &mut own);
+        }
         for l in 0..BLOCK {
             let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
             let log_p = log_p[l] + log_dets[l] - log_z;
             if let Some((log_q, log_b)) = far_out(&distances, &point)
                 && log_p.is_finite()
             {
+                let log_q = match own[l] + log_dets[l] {
+                    unknown if unknown.is_nan() => log_q,
+                    known => known,
+                };
                 see(&point, (log_p - log_b).exp(), (log_q - log_b).exp());
             }
         }
@@ -122,13 +132,21 @@ pub(crate) fn beyond<D: LogDensity>(
     let looks = count(density, LOOKS);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
-    look((density, &map), log_z, (looks, source), |point, p, q| {
-        let excess = (p - q) / looks as f64;
-        mass += excess;
-        for (missed, x) in missed.iter_mut().zip(point) {
-            *missed += x * x * excess;
-        }
-    });
+    // Jensen's families have the tails of normals.
+    let tailed = Some(approximation).filter(|own| own.name().kind().is_none());
+    look(
+        (density, &map),
+        tailed,
+        log_z,
+        (looks, source),
+        |point, p, q| {
+            let excess = (p - q) / looks as f64;
+            mass += excess;
+            for (missed, x) in missed.iter_mut().zip(point) {
+                *missed += x * x * excess;
+            }
+        },
+    );
     let missed = missed.into_iter().enumerate();
     let each = missed.map(|(i, share)| (Some(i), share));
     let (coordinate, share) = each
@@ -165,12 +183,18 @@ pub(super) fn unanswered<D: LogDensity>(
     let looks = count(density, LOOKS_OF_REFINED);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
-    look((density, map), log_z, (looks, source), |point, p, _| {
-        for (shells, x) in shells.iter_mut().zip(point) {
-            shells[shell_of(*x)].add(*x, p / looks as f64);
-        }
-        met.push((point.to_vec(), p));
-    });
+    look(
+        (density, map),
+        None,
+        log_z,
+        (looks, source),
+        |point, p, _| {
+            for (shells, x) in shells.iter_mut().zip(point) {
+                shells[shell_of(*x)].add(*x, p / looks as f64);
+            }
+            met.push((point.to_vec(), p));
+        },
+    );
     let own = seen(&distances_of(density), x, dim, lanes);
     let confidence = policy.confidence_of(dim * SHELLS);
     let has_variance = |i: usize| {

@@ -76,14 +76,16 @@ pub struct PriorFiles {
 }
 
 impl PriorFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, String> {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.read.borrow().get(file) {
             return Ok(bytes.clone());
         }
         if self.closed {
-            return Err(format!("the folder of the fit has no copy of `{file}`"));
+            return Err(Error::Input(format!(
+                "the folder of the fit has no copy of `{file}`"
+            )));
         }
-        let bytes = table::read_bytes(Path::new(file)).map_err(|e| e.to_string())?;
+        let bytes = table::read_bytes(Path::new(file))?;
         self.read
             .borrow_mut()
             .insert(file.to_owned(), bytes.clone());
@@ -103,16 +105,16 @@ impl PriorFiles {
 }
 
 impl Files for PriorFiles {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::parse(&self.bytes(file)?, file)?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::parse(&self.bytes(file)?, file)?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::parse(&self.bytes(file)?, file)?)
     }
 }
 

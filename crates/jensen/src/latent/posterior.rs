@@ -3,7 +3,7 @@
 use jensen_data::Table;
 use jensen_latent::{Likelihood, mixture_quantile, read};
 
-use super::{Files, Learnt, Rows, Stored, TableModel};
+use super::{Files, Learnt, ObservedRows, Stored, TableModel};
 use crate::Error;
 
 /// A fit at one point of the hyperparameters, with its share.
@@ -89,7 +89,7 @@ pub fn posterior_at(
     table: &Table,
     rows: &[usize],
     files: &dyn Files,
-) -> Result<(Vec<Part>, Rows), Error> {
+) -> Result<(Vec<Part>, ObservedRows), Error> {
     let seen = model.rows_of(table, rows)?;
     let times = model.likelihood().predictors();
     let mut parts = Vec::with_capacity(stored.points.len());

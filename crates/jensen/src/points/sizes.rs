@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
+
 /// A number of components, or the numbers among which the bound chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
@@ -57,10 +59,10 @@ impl fmt::Display for Sizes {
 }
 
 impl FromStr for Sizes {
-    type Err = String;
+    type Err = Error;
 
     /// Parses `5`, or `1..10` with both ends.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let number = |text: &str| {
             text.trim()
                 .parse::<u64>()
@@ -70,9 +72,9 @@ impl FromStr for Sizes {
         let (least, most) = text.split_once("..").unwrap_or((text, text));
         match (number(least), number(most)) {
             (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
-            _ => Err(format!(
+            _ => Err(Error::Setting(format!(
                 "expected a number from 1 to {MOST}, or a range such as 1..10"
-            )),
+            ))),
         }
     }
 }
@@ -87,9 +89,9 @@ impl From<Sizes> for Written {
 }
 
 impl TryFrom<Written> for Sizes {
-    type Error = String;
+    type Error = Error;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> Result<Self, Error> {
         match written {
             Written::One(k) => k.to_string().parse(),
             Written::Range(text) => text.parse(),

@@ -420,7 +420,7 @@ impl Program {
         around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
         if let Some(method) = minibatch::method(&self.request)? {
-            let family = options.settings.family;
+            let family = &options.settings.family;
             options.settings.method =
                 minibatch::for_records(&self.request, method, model.records(), family)?;
         }

@@ -23,6 +23,7 @@ pub struct TopicModel {
 
 /// The error that bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TopicModelError {
     /// The bytes are not a complete and unchanged file written by Jensen.
     Bytes(CheckpointError),
