@@ -1,6 +1,6 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
-//! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a
+//! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`](crate::FamilyChoice::Auto) a
 //! richer family if the importance weights of the first have too heavy a tail, or move a mean or a standard deviation.
 //! From a hundred coordinates on, if there are few global parameters, the first richer family is the conditionally
 //! structured Gaussian. It usually takes less time than other families and is the best start for a refinement, unless
@@ -15,6 +15,7 @@ mod choices;
 mod results;
 mod stage;
 mod stored;
+mod succession;
 
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::method::Method;
 use crate::noise::NoiseSource;
 use crate::records::Prepared;
-use crate::settings::{FamilyChoice, Settings};
-use crate::starts::{Init, StartOutcome, Starts, best_start};
+use crate::settings::Settings;
+use crate::starts::{Init, StartOutcome, Starts};
 
 /// The result of the driver.
 #[derive(Clone, Debug)]
@@ -107,9 +108,18 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         for family in std::iter::once(&self.first).chain(&self.asked) {
             if family.dim() != dim {
                 return Err(FitError::Setting(format!(
-                    "the family `{}` has {} coordinates, the model has {dim}",
+                    "the family `{}` has {} coordinates, but the model has {dim}",
                     family.name(),
                     family.dim()
+                )));
+            }
+            let gaussian = |kind: FamilyKind| self.build(kind).diagonal(&zero, &zero);
+            let start = family.begins_at().map(gaussian);
+            if start.is_some_and(|start| family.upon(&start, &[]).is_none()) {
+                return Err(FitError::Setting(format!(
+                    "the family `{}` begins at another family, but has no member that corresponds to a result of that family \
+                     (`upon`)",
+                    family.name()
                 )));
             }
             let omega = family.diagonal(&zero, &zero);
@@ -257,103 +267,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The best start, converted to the first family, and the number of evaluations.
-    fn best_of(&self, starts: &[StartOutcome]) -> (Vec<f64>, Calls) {
-        let from = self.build(Starts::<D>::KIND);
-        self.enrich(&self.first, &*from, &starts[best_start(starts)].omega)
-    }
-
-    /// The stage after the current one, which ended with `status`: its family, method and starting point.
-    fn next(&self, state: &mut DriverState, iteration: u64, status: &Status) -> Option<Next> {
-        let (name, omega) = match &state.stage {
-            Stage::Starts(starts) => {
-                state.starts = starts.outcomes();
-                let first = &self.first;
-                let (omega, calls) = self.best_of(&state.starts);
-                state.calls += calls;
-                // Before its optimum, every family is far from the posterior.
-                let settled = state.starts[best_start(&state.starts)].settled;
-                let richer = settled.then(|| self.skips_to(first, &omega, &mut state.calls));
-                if let Some(richer) = richer.flatten() {
-                    let method = self.first_method(&**first);
-                    let ended = Some((method, left_behind(iteration), iteration));
-                    let result =
-                        self.result(first, omega, ended, Successor::Richer, &mut state.calls);
-                    return Some(self.widened(richer, result, state));
-                }
-                return Some(self.first_stage(first.clone(), omega));
-            }
-            Stage::Method { name, state } => (*name, state.omega().to_vec()),
-            Stage::Done => return None,
-        };
-        let family = self.named(&state.family);
-        let (method, successor) = self.planned(&*family, name);
-        let refinable = self.settings.is_policy() && self.settings.may_refine();
-        if let Some(successor) = successor.filter(|_| method.hands_over(status, self.density.dim()))
-        {
-            let left = refinable && self.is_far_off(&family, &omega, &mut state.calls);
-            if !left {
-                return Some(Next {
-                    family,
-                    method: successor,
-                    omega,
-                });
-            }
-        }
-        if let Some(asked) = &self.asked
-            && asked.name() != state.family
-        {
-            // The result of the family at which the requested family starts is not a result of its own.
-            let omega = self.upon(&**asked, &state.starts, &omega);
-            return Some(self.first_stage(asked.clone(), omega));
-        }
-        let ended = Some((method, status.clone(), iteration));
-        let first = state.results.is_empty()
-            && state.family == self.first.name()
-            && self.settings.family == FamilyChoice::Auto;
-        let richer = first.then(|| self.second()).flatten();
-        let successor = match (richer, refinable) {
-            (Some(_), _) => Successor::Richer,
-            (None, true) => Successor::Refinement,
-            (None, false) => Successor::None,
-        };
-        let result = self.result(&family, omega, ended, successor, &mut state.calls);
-        let good = result.evaluation.is_good(&self.settings.policy);
-        if let Some(kind) = richer.filter(|_| !good) {
-            return Some(self.widened(kind, result, state));
-        }
-        let astray = !good && !state.results.is_empty() && self.is_astray(&result);
-        state.results.push(result);
-        if let Some(kind) = self.richer().filter(|_| astray) {
-            return Some(self.begun_at(kind, 0, state));
-        }
-        self.of_several_modes(state)
-    }
-
-    /// The stage of the richer family, which starts at the result of the simpler one. That result is kept.
-    fn widened(&self, kind: FamilyKind, poorer: FamilyResult, state: &mut DriverState) -> Next {
-        state.results.push(poorer);
-        self.begun_at(kind, state.results.len() - 1, state)
-    }
-
-    /// The stage of a family that starts at an earlier result.
-    fn begun_at(&self, kind: FamilyKind, earlier: usize, state: &mut DriverState) -> Next {
-        let (family, poorer) = (self.build(kind), &state.results[earlier]);
-        let from = self.named(&poorer.family);
-        let (omega, calls) = self.enrich(&family, &*from, &poorer.omega);
-        state.calls += calls;
-        self.first_stage(family, omega)
-    }
-
-    /// The first stage of a family.
-    fn first_stage(&self, family: Arc<dyn Family>, omega: Vec<f64>) -> Next {
-        Next {
-            method: self.first_method(&*family),
-            family,
-            omega,
-        }
-    }
-
     /// The search from several starts.
     fn begin_starts(&mut self) -> Result<Stage, Status> {
         let mut starts = self.starts();
@@ -363,23 +276,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let state = search.init()?;
         self.engaged = Some((self.first.clone(), "starts", starts));
         Ok(Stage::Starts(state))
-    }
-
-    /// The usual sequence, if the shortcut found no result.
-    fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
-        match self.begin_starts() {
-            Ok(stage) => {
-                state.stage = stage;
-                state.family = self.first.name();
-                state.before = iteration;
-                state.calls_before = state.calls;
-                None
-            }
-            Err(failure) => {
-                state.stage = Stage::Done;
-                Some(failure)
-            }
-        }
     }
 
     /// The first stage of a run without starts.
@@ -393,48 +289,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             at: 0,
             reason: "no random starting point has a finite log density and gradient".into(),
         })
-    }
-
-    /// Proceeds to the stage after the current one, which ended with `status`.
-    fn advance(
-        &mut self,
-        state: &mut DriverState,
-        iteration: u64,
-        status: Status,
-    ) -> Option<Status> {
-        if self.conditional && state.family == FamilyKind::Conditional && !status.is_converged() {
-            return self.fall_back(state, iteration);
-        }
-        let next = self.next(state, iteration, &status);
-        let begun = next.map(|next| (next.family.name(), self.begin(next)));
-        match begun {
-            Some((family, Ok(stage))) => {
-                state.stage = stage;
-                state.family = family;
-                state.before = iteration;
-                state.calls_before = state.calls;
-                None
-            }
-            Some((_, Err(failure))) if state.results.is_empty() => {
-                state.stage = Stage::Done;
-                Some(failure)
-            }
-            // If a richer family cannot even start, the status of the first family remains.
-            Some((_, Err(_))) | None => {
-                state.stage = Stage::Done;
-                let chosen = choose(&state.results, &self.settings.policy);
-                Some(state.results[chosen].status.clone().unwrap_or(status))
-            }
-        }
-    }
-}
-
-/// The status of a family that is abandoned for a richer one.
-fn left_behind(at: u64) -> Status {
-    Status::Stalled {
-        at,
-        reason: "the optimum of all starts is far from the posterior, so Jensen fits a richer family next"
-            .to_owned(),
     }
 }
 
