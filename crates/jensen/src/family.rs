@@ -1,11 +1,11 @@
 //! Families of your own.
 //!
-//! A family is a shape of approximation: draws `z = T(ω, ε)` from normal noise ε, with parameters ω. Jensen has
+//! A family is a set of approximations of one shape: draws `z = T(ω, ε)` from normal noise ε, with parameters ω. Jensen has
 //! [several](FamilyKind). A type that implements [`Family`] is another, and [`Options::family`](crate::Options::family)
-//! takes it. Its fit has the same starts, methods, checks and refinement as that of a family of Jensen, and the same files;
-//! [`Approximation::decode_as`](crate::Approximation::decode_as) reads a stored one.
+//! accepts it. Starts, methods, checks, refinement and files are those of a family of Jensen.
+//! [`Approximation::decode_as`](crate::Approximation::decode_as) reads a stored approximation.
 //!
-//! | its [`Smoothness`] | the maps that it needs besides draws and density | fitted by |
+//! | [`Smoothness`] | maps besides draws and density | fitted by |
 //! | --- | --- | --- |
 //! | [`Path`](Smoothness::Path) | [`pull`](Family::pull), [`score`](Family::score) | stochastic gradients |
 //! | [`Twice`](Smoothness::Twice) | also [`push`](Family::push), [`pull_second`](Family::pull_second) and the entropy's derivatives | Newton's method, and all others |

@@ -1,4 +1,4 @@
-//! A family's maps against differences, its density against its draws.
+//! The check of a family: its maps against differences, and its density against its draws.
 
 use std::fmt;
 
@@ -17,26 +17,28 @@ const LANES: usize = 6;
 /// Draws for means, deviations and the density.
 const DRAWS: usize = 1 << 16;
 
-/// Half the distance of a central difference, whose error is about its square, and rounding divided by it.
+/// Half the distance of a central difference. Its error is about the square of this number, plus rounding divided by it.
 const STEP: f64 = 1e-5;
 
-/// Largest error of a difference, relative to the largest value of the map: rounding and curvature stay below a hundredth of it.
+/// Largest error of a difference, relative to the largest value of the map. Rounding and curvature cause less than a hundredth
+/// of it.
 const DIFFERENCE: f64 = 1e-6;
 
-/// Standard errors by which an average of draws may be wrong: chance exceeds five once in two million times, and moments by
-/// default come from a sixteenth as many draws.
+/// Largest error of an average of draws, in standard errors. Chance exceeds five once in two million times. Default moments
+/// come from a sixteenth of the draws here, so their standard errors are four times as large.
 const ERRORS: f64 = 5.0;
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 
-/// Share by which a standard deviation may be wrong: that of a few thousand draws with long tails is within it.
+/// Largest relative error of a standard deviation. The one of a few thousand draws with long tails is smaller.
 const SHARE: f64 = 0.1;
 
-/// Radius of the balls over which the density is integrated, in standard deviations a coordinate, and the distance of their
-/// centres from the middle. In a small ball a density varies little; of four coordinates a fiftieth of the draws is within.
+/// Radius of the balls over which the density is integrated, and the distance of the outer balls from the centre, in standard
+/// deviations per root of the dimension. A density varies little in a small ball. In four dimensions, a ball of this radius
+/// contains one draw in fifty.
 const RADIUS: f64 = 0.35;
 const BESIDE: f64 = 0.5;
 
-/// A map of a family that is wrong.
+/// A wrong value of a family's method.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FamilyFault {
@@ -44,13 +46,13 @@ pub struct FamilyFault {
     pub family: FamilyName,
     /// The method of [`Family`].
     pub map: &'static str,
-    /// The offset of the wrong value in the output of the method.
-    pub offset: usize,
+    /// The index of the value in the output of the method.
+    pub index: usize,
     /// The value.
     pub found: f64,
-    /// The value that another method implies.
+    /// The value that a second method implies.
     pub expected: f64,
-    /// That method.
+    /// The second method.
     pub by: &'static str,
 }
 
@@ -59,28 +61,28 @@ impl fmt::Display for FamilyFault {
         let Self {
             family,
             map,
-            offset,
+            index,
             found,
             expected,
             by,
         } = self;
         write!(
             f,
-            "the family `{family}`: `{map}` gives {found} at offset {offset}, and {by} {expected}"
+            "the family `{family}`: {map} is {found} at index {index}, but {expected} by {by}"
         )
     }
 }
 
 impl std::error::Error for FamilyFault {}
 
-/// Checks a family at one of its members, whose parameters are near those of a [diagonal](Family::diagonal) one: the
-/// derivatives that its [smoothness](Family::smoothness) promises against differences, the density, the mean, the
-/// standard deviations and the entropy against draws, and that no lane depends on another.
+/// Checks a family at one of its members, near a [diagonal](Family::diagonal) one.
 ///
-/// The checks take about as long as 100 000 draws. A family of few coordinates shows a fault as well as one of many.
+/// It compares the derivatives that the family's [smoothness](Family::smoothness) announces with differences, and the density,
+/// the mean, the standard deviations and the entropy with draws. It also checks that no lane depends on another. It takes about
+/// as long as 100 000 draws. Check a family in few dimensions: a wrong map is wrong there too.
 ///
 /// # Errors
-/// The first value that is wrong.
+/// Returns the first wrong value.
 ///
 /// # Panics
 /// Panics if a map does, for example because the family lacks a map that its smoothness promises.
@@ -106,14 +108,14 @@ pub(super) fn check_maps(family: &dyn Family) -> Result<(), FamilyFault> {
     Ok(())
 }
 
-/// A member, with its draws.
+/// A member, with noise for a few draws.
 struct Check<'a> {
     family: &'a dyn Family,
     omega: Vec<f64>,
     noise: Vec<f64>,
 }
 
-/// Two methods of the family, of which the first is judged by the second.
+/// Two methods of the family. The second judges the first.
 type Methods = (&'static str, &'static str);
 
 fn normals(rows: usize, lanes: usize, key: u64) -> Vec<f64> {
@@ -149,7 +151,7 @@ impl<'a> Check<'a> {
             }
         };
         let omega = match family.smoothness() {
-            // Weights of parts are no free numbers.
+            // The parameters can include weights of parts, which must sum to one.
             Smoothness::None => omega,
             _ => moved(&omega, &normals(omega.len(), 1, 9), 0.2),
         };
@@ -163,20 +165,20 @@ impl<'a> Check<'a> {
     fn fault(
         &self,
         (map, by): Methods,
-        offset: usize,
+        index: usize,
         (found, expected): (f64, f64),
     ) -> FamilyFault {
         FamilyFault {
             family: self.family.name(),
             map,
-            offset,
+            index,
             found,
             expected,
             by,
         }
     }
 
-    /// Compares values with differences, whose errors grow with the largest.
+    /// Compares values with differences. The errors of differences grow with the largest value.
     fn compare(
         &self,
         methods: Methods,
@@ -203,13 +205,13 @@ impl<'a> Check<'a> {
     fn near(
         &self,
         methods: Methods,
-        offset: usize,
+        index: usize,
         (found, expected): (f64, f64),
         tolerance: f64,
     ) -> Result<(), FamilyFault> {
         match (found - expected).abs() {
             error if error <= tolerance => Ok(()),
-            _ => Err(self.fault(methods, offset, (found, expected))),
+            _ => Err(self.fault(methods, index, (found, expected))),
         }
     }
 
@@ -248,7 +250,7 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// The numbers of parameters, and the members with given means and standard deviations.
+    /// Whether the number of parameters is right, and members have the requested means and standard deviations.
     fn members(&self) -> Result<(), FamilyFault> {
         let dim = self.family.dim();
         let (mean, log_sd) = (normals(dim, 1, 4), normals(dim, 1, 5));
@@ -267,7 +269,7 @@ impl<'a> Check<'a> {
             self.family.marginal_sd(&self.omega),
             self.family.marginal_sd(&shrunk),
         );
-        // Roughly: a scale may depend on other coordinates.
+        // The tolerance is wide, because a scale may depend on other coordinates.
         let half: Vec<f64> = before.iter().map(|sd| 0.5 * sd).collect();
         let methods = ("shrink", "marginal_sd");
         self.within(methods, &after, &half, |i| 0.5 * half[i])
@@ -313,8 +315,8 @@ impl<'a> Check<'a> {
         self.near(("entropy", by), 0, entropies, ERRORS_OF_FIXED * error)
     }
 
-    /// The integral of the density over a ball, in coordinates in which the draws have unit variances and no correlation:
-    /// the average over draws of `1/q`, within the ball, is its volume. The balls are in the middle and beside it.
+    /// Integrals over balls in coordinates in which the draws have unit variances and no correlation. The average of `1/q` over
+    /// all draws, with 0 for draws outside a ball, is the volume of the ball. One ball is in the centre, and two are beside it.
     fn integral(&self, centred: Vec<f64>, log_q: &[f64]) -> Result<(), FamilyFault> {
         let dim = self.family.dim();
         let row = |i: usize| &centred[i * DRAWS..(i + 1) * DRAWS];
@@ -324,7 +326,7 @@ impl<'a> Check<'a> {
                 covariance[i * dim + j] = dot(row(i), row(j)) / DRAWS as f64;
             }
         }
-        let methods = ("the integral of log_density", "a density has");
+        let methods = ("the integral of log_density", "definition");
         let factor =
             cholesky(&covariance, dim).ok_or_else(|| self.fault(methods, 0, (f64::NAN, 1.0)))?;
         let mut y = centred;
@@ -376,10 +378,10 @@ impl<'a> Check<'a> {
         let n = self.omega.len();
         let slopes: Vec<f64> = (0..n)
             .map(|k| {
-                let turned = difference(|t| {
+                let moves = difference(|t| {
                     self.transform(&moved(&self.omega, &unit(k, n), t), &self.noise)
                 });
-                dot(&turned, &grad)
+                dot(&moves, &grad)
             })
             .collect();
         let methods = ("pull", "differences of transform");
@@ -393,11 +395,11 @@ impl<'a> Check<'a> {
             LanesMut::new(&mut score, dim, LANES),
         );
         for row in 0..family.noise_dim() {
-            let ways: Vec<f64> = (0..self.noise.len())
+            let along: Vec<f64> = (0..self.noise.len())
                 .map(|i| f64::from(u8::from(i / LANES == row)))
                 .collect();
-            let at = |t: f64| moved(&self.noise, &ways, t);
-            let turned = difference(|t| self.transform(&self.omega, &at(t)));
+            let at = |t: f64| moved(&self.noise, &along, t);
+            let moves = difference(|t| self.transform(&self.omega, &at(t)));
             let slopes = difference(|t| {
                 let noise = at(t);
                 self.log_density(&noise, &self.transform(&self.omega, &noise))
@@ -405,7 +407,7 @@ impl<'a> Check<'a> {
             let found: Vec<f64> = (0..LANES)
                 .map(|l| {
                     let lanes = (l..dim * LANES).step_by(LANES);
-                    lanes.map(|i| score[i] * turned[i]).sum()
+                    lanes.map(|i| score[i] * moves[i]).sum()
                 })
                 .collect();
             self.compare(("score", "differences of log_density"), &found, &slopes)?;
@@ -457,7 +459,10 @@ impl<'a> Check<'a> {
         let [across, back] = [(0, 1), (1, 0)].map(|(i, j)| dot(&vectors[i], &scaled[j]));
         let methods = ("precondition", "its transpose");
         self.compare(methods, &[across], &[back])?;
-        let methods = ("the square in precondition", "a metric has more than");
+        let methods = (
+            "the quadratic form of precondition",
+            "the lower bound of a metric",
+        );
         (0..2).try_for_each(|i| match dot(&vectors[i], &scaled[i]) {
             square if square > 0.0 => Ok(()),
             square => Err(self.fault(methods, i, (square, 0.0))),

@@ -10,7 +10,7 @@
 //!   by its Hessian, [`Family::pull`] multiplies by `Jᵀ`, [`Family::pull_second`] adds the curvature of T, and
 //!   [`Family::add_entropy_hvp`] adds that of the entropy.
 //!
-//! A new family of Jensen is one file and one line of the list in `names`. A caller's own family is a type that implements
+//! A new family of Jensen needs one file and one line of the list in `names`. A caller's own family is a type that implements
 //! [`Family`]; see [`FamilyChoice::Own`](crate::FamilyChoice::Own). [`check_family`] compares all maps with differences.
 //!
 //! Sums over lanes have a fixed order, so results do not depend on the number of threads.
@@ -89,26 +89,26 @@ pub enum Smoothness {
     None,
 }
 
-/// Number of draws for moments and entropies without a formula; they are the same for all members.
+/// Number of draws for moments and entropies without a formula, which are the same draws for all members.
 const FIXED_DRAWS: usize = 4096;
 
-/// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements, any numbers;
-/// noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
+/// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements, which can be any
+/// numbers. Noise is `noise_dim × lanes`, draws and gradients are `dim × lanes`.
 ///
-/// The methods without a default and a density ([`log_density_at`](Self::log_density_at)), and
-/// [`noise_dim`](Self::noise_dim) where the noise has other rows than the draws, make a family that stochastic gradients
-/// fit. Mean, standard deviations and entropy then come from fixed draws. A family
-/// with the maps of second order ([`push`](Self::push),
-/// [`pull_second`](Self::pull_second), [`add_entropy_gradient`](Self::add_entropy_gradient),
-/// [`add_entropy_hvp`](Self::add_entropy_hvp)) says [`Smoothness::Twice`], and Newton's methods fit it.
+/// Stochastic gradients fit a type with the methods that have no default and a density
+/// ([`log_density_at`](Self::log_density_at)). It also needs [`noise_dim`](Self::noise_dim) if the noise has more or fewer
+/// rows than the draws. Mean, standard deviations and entropy then come from fixed draws. Newton's method fits a type that
+/// returns [`Smoothness::Twice`] and has the maps of second order: [`push`](Self::push),
+/// [`pull_second`](Self::pull_second), [`add_entropy_gradient`](Self::add_entropy_gradient) and
+/// [`add_entropy_hvp`](Self::add_entropy_hvp).
 ///
-/// A value at a lane must depend only on that lane, and sums over lanes must have a fixed order, so that fits are
-/// reproducible. [`check_family`] tests both, and all maps.
+/// A value at a lane must depend only on that lane, and sums over lanes must have a fixed order. Otherwise fits are not
+/// reproducible. [`check_family`] tests the former, and all maps.
 ///
 /// A method uses the properties of the family and never its kind.
 pub trait Family: fmt::Debug + Send + Sync + 'static {
-    /// The name in messages, results and stored fits: [`FamilyName::own`] with all constants that tell its members from
-    /// those of a similar family, such as `student_t=4`.
+    /// The name in messages, results and stored fits. A caller's family returns [`FamilyName::own`]. The name includes all
+    /// constants that distinguish its members from members of a similar family, as in `student_t=4`.
     fn name(&self) -> FamilyName;
 
     /// Dimension d of the draws.
@@ -120,7 +120,7 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         self.dim().into()
     }
 
-    /// Rows of the standard-normal noise; d by default.
+    /// Rows of the standard-normal noise, by default d.
     fn noise_dim(&self) -> usize {
         self.dim()
     }
@@ -131,13 +131,13 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
     /// The member with the given mean and log standard deviations and no correlation.
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64>;
 
-    /// The mean; by default that of fixed draws.
+    /// The mean. The default computes it from fixed draws.
     fn mean(&self, omega: &[f64]) -> Vec<f64> {
         let (z, _) = fixed_draws(self, omega);
         z.chunks(FIXED_DRAWS).map(|row| mean_se(row).0).collect()
     }
 
-    /// The marginal standard deviations; by default those of fixed draws.
+    /// The marginal standard deviations. The default computes them from fixed draws.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let (mut z, _) = fixed_draws(self, omega);
         let rows = z.chunks_mut(FIXED_DRAWS);
@@ -192,8 +192,8 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         0.0
     }
 
-    /// Mean and lower factor (d × d row-major) of a Gaussian close to the member, from which a refinement starts. With
-    /// `None` it starts from mean and standard deviations.
+    /// Mean and lower factor (d × d row-major) of a Gaussian close to the member, for families that are not affine maps of
+    /// their noise. A refinement uses it as preconditioner. Given `None`, it uses the mean and the standard deviations.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let _ = omega;
         None
@@ -229,18 +229,18 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         self.diagonal(mean, log_sd)
     }
 
-    /// Entropy in nats; by default from fixed draws.
+    /// Entropy in nats. The default computes it from fixed draws.
     fn entropy(&self, omega: &[f64]) -> f64 {
         -mean_se(&fixed_draws(self, omega).1).0
     }
 
-    /// `out += ∇H(ω)`. Of a family with second derivatives.
+    /// `out += ∇H(ω)`. Required for second derivatives.
     fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]) {
         let _ = (omega, out);
         lacks(self, "add_entropy_gradient")
     }
 
-    /// `out += ∇²H(ω) d`. Of a family with second derivatives.
+    /// `out += ∇²H(ω) d`. Required for second derivatives.
     fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]) {
         let _ = (omega, direction, out);
         lacks(self, "add_entropy_hvp")
@@ -249,16 +249,16 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
     /// `z = T(ω, ε)`.
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, z: LanesMut<'_>);
 
-    /// `out = J d` at every lane. Of a family with second derivatives.
+    /// `out = J d` at every lane. Required for second derivatives.
     fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, out: LanesMut<'_>) {
         let _ = (omega, direction, noise, out);
         lacks(self, "push")
     }
 
-    /// `out += Σ_lanes Jᵀ g`. Of a family with derivatives.
+    /// `out += Σ_lanes Jᵀ g`. Methods call it only for families with derivatives.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]);
 
-    /// `out += Σ_lanes Σᵢ gᵢ ∂²Tᵢ/∂ω² d`. Of a family with second derivatives.
+    /// `out += Σ_lanes Σᵢ gᵢ ∂²Tᵢ/∂ω² d`. Required for second derivatives.
     fn pull_second(
         &self,
         omega: &[f64],
@@ -271,15 +271,15 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         lacks(self, "pull_second")
     }
 
-    /// `out[l] = log q(z[:, l])`, where `z` came from `noise`. A family whose density follows from its noise alone, or faster,
-    /// implements this method; by default it is [`log_density_at`](Self::log_density_at).
+    /// `out[l] = log q(z[:, l])`, where `z` came from `noise`. The default calls [`log_density_at`](Self::log_density_at). A
+    /// family implements this method if it needs the noise for its density, or computes it faster from the noise.
     fn log_density(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]) {
         let _ = noise;
         self.log_density_at(omega, z, out);
     }
 
-    /// `out[l] = log q(z[:, l])` at any points. By default NaN, for unknown: the check for mass far from the draws then
-    /// compares the posterior with the [Gaussian](Self::gaussian), whose tails may be shorter.
+    /// `out[l] = log q(z[:, l])` at any points. The default, NaN, means unknown. The check for mass far from the draws then
+    /// compares the posterior with the [Gaussian](Self::gaussian), whose tails may be shorter than those of the family.
     fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
         let _ = (omega, z);
         out.fill(f64::NAN);
@@ -290,8 +290,8 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
 
     /// `out = P⁻¹ r`, with P positive definite and close to the negated Hessian of the bound near its optimum: the
     /// family's Fisher information. `curvature`, if available, is the lower Cholesky factor of a positive definite
-    /// estimate of `-E ∇²log p` (d × d), and its diagonal. The default, the identity, makes Newton's steps depend on the
-    /// scales of the parameters.
+    /// estimate of `-E ∇²log p` (d × d), and its diagonal. The default is the identity, with which Newton's method needs
+    /// more steps if the parameters have different scales.
     fn precondition(
         &self,
         omega: &[f64],
@@ -325,7 +325,7 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// The member with every spread multiplied by `factor`. The default loses correlations.
+    /// The member with every spread multiplied by `factor`. The default drops correlations.
     fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
         let mut log_sd = self.marginal_log_sd(omega);
         log_sd.iter_mut().for_each(|l| *l += factor.ln());
@@ -333,7 +333,7 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// The end of a family that promises derivatives and does not have them.
+/// Panics for a family that announces derivatives and lacks one of their maps.
 fn lacks<F: Family + ?Sized>(family: &F, map: &str) -> ! {
     panic!(
         "the family `{}` has the smoothness {:?}, but not the map `{map}`",

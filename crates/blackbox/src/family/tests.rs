@@ -11,6 +11,12 @@ use crate::noise::{NoisePurpose, NoiseSource};
 const DIM: usize = 4;
 const LANES: usize = 6;
 
+fn families() -> Vec<Arc<dyn Family>> {
+    let mut families = affine();
+    families.extend(conditionals().map(|family| Arc::new(family) as Arc<dyn Family>));
+    families
+}
+
 /// Families to test: independent local parameters given one global parameter; a chain of local parameters given one;
 /// independent ones given two.
 fn conditionals() -> [Conditional; 3] {
@@ -76,16 +82,106 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
     }
 }
 
+/// The check for families of callers passes ours. The tests below use smaller tolerances and closed forms.
 #[test]
-fn all_maps_agree_with_differences_and_draws() {
-    // A flow keeps its Gaussian fixed by derivatives of zero.
+fn families_pass_the_check_for_families_of_callers() {
     let mixture = FamilyKind::Mixture { components: 3 }.build(DIM);
     for family in affine().into_iter().chain([mixture]) {
         check_family(&*family).unwrap();
     }
-    // Draws given a global parameter in its tail are too narrow to integrate their density.
+    // In the tail of a global parameter, draws are too narrow to integrate their density.
     for family in conditionals() {
         check_maps(&family).unwrap();
+    }
+}
+
+#[test]
+fn push_and_pull_are_the_derivative_and_its_transpose() {
+    for family in families() {
+        let omega = random_omega(&*family);
+        let noise = normals(family.noise_dim(), LANES, 0);
+        let noise = Lanes::new(&noise, family.noise_dim(), LANES);
+        let direction = normals(family.parameters(), 1, 1);
+        let transformed = |t: f64| {
+            let mut z = vec![0.0; DIM * LANES];
+            let z_view = LanesMut::new(&mut z, DIM, LANES);
+            family.transform(&moved(&omega, &direction, t), noise, z_view);
+            z
+        };
+        let h = 1e-5;
+        let (up, down) = (transformed(h), transformed(-h));
+        let difference: Vec<f64> = up
+            .iter()
+            .zip(&down)
+            .map(|(a, b)| (a - b) / (2.0 * h))
+            .collect();
+        let mut pushed = vec![0.0; DIM * LANES];
+        family.push(
+            &omega,
+            &direction,
+            noise,
+            LanesMut::new(&mut pushed, DIM, LANES),
+        );
+        close(&pushed, &difference, 1e-8);
+
+        let grad = normals(DIM, LANES, 2);
+        let pull = |omega: &[f64]| {
+            let mut out = vec![0.0; family.parameters()];
+            family.pull(omega, noise, Lanes::new(&grad, DIM, LANES), &mut out);
+            out
+        };
+        let left: f64 = pushed.iter().zip(&grad).map(|(a, b)| a * b).sum();
+        let right: f64 = pull(&omega)
+            .iter()
+            .zip(&direction)
+            .map(|(a, b)| a * b)
+            .sum();
+        assert!((left - right).abs() < 1e-12 * (1.0 + left.abs()));
+
+        // At a fixed gradient, the derivative of the pull is the second-order term.
+        let (up, down) = (
+            pull(&moved(&omega, &direction, h)),
+            pull(&moved(&omega, &direction, -h)),
+        );
+        let difference: Vec<f64> = up
+            .iter()
+            .zip(&down)
+            .map(|(a, b)| (a - b) / (2.0 * h))
+            .collect();
+        let mut second = vec![0.0; family.parameters()];
+        let grad = Lanes::new(&grad, DIM, LANES);
+        family.pull_second(&omega, &direction, noise, grad, &mut second);
+        close(&second, &difference, 1e-7);
+    }
+}
+
+#[test]
+fn entropy_derivatives_agree_with_differences() {
+    for family in families() {
+        let omega = random_omega(&*family);
+        let direction = normals(family.parameters(), 1, 1);
+        let gradient = |omega: &[f64]| {
+            let mut out = vec![0.0; family.parameters()];
+            family.add_entropy_gradient(omega, &mut out);
+            out
+        };
+        let h = 1e-5;
+        let (up, down) = (moved(&omega, &direction, h), moved(&omega, &direction, -h));
+        let slope = (family.entropy(&up) - family.entropy(&down)) / (2.0 * h);
+        let dot: f64 = gradient(&omega)
+            .iter()
+            .zip(&direction)
+            .map(|(a, b)| a * b)
+            .sum();
+        assert!((slope - dot).abs() < 1e-8, "{slope} {dot}");
+        let difference: Vec<f64> = gradient(&up)
+            .iter()
+            .zip(gradient(&down))
+            .map(|(a, b)| (a - b) / (2.0 * h))
+            .collect();
+        let mut product = vec![0.0; family.parameters()];
+        family.add_entropy_hvp(&omega, &direction, &mut product);
+        close(&product, &difference, 1e-7);
     }
 }
 
@@ -171,6 +267,35 @@ fn entropy_is_minus_the_mean_log_density() {
             &mut value,
         );
         assert!((family.entropy(&omega) - (0.5 * DIM as f64 - value[0])).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_lane_does_not_depend_on_its_batch() {
+    for family in families().into_iter().chain(curved()) {
+        let omega = match family.begins_at() {
+            Some(_) => curved_omega(&*family),
+            None => random_omega(&*family),
+        };
+        let noise = normals(family.noise_dim(), LANES, 0);
+        let mut z = vec![0.0; DIM * LANES];
+        family.transform(
+            &omega,
+            Lanes::new(&noise, family.noise_dim(), LANES),
+            LanesMut::new(&mut z, DIM, LANES),
+        );
+        for lane in 0..LANES {
+            let one: Vec<f64> = noise.iter().skip(lane).step_by(LANES).copied().collect();
+            let mut alone = vec![0.0; DIM];
+            family.transform(
+                &omega,
+                Lanes::new(&one, family.noise_dim(), 1),
+                LanesMut::new(&mut alone, DIM, 1),
+            );
+            for i in 0..DIM {
+                assert_eq!(alone[i].to_bits(), z[i * LANES + lane].to_bits());
+            }
+        }
     }
 }
 

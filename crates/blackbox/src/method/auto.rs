@@ -1,5 +1,6 @@
 //! The policy that chooses the methods of a family.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::Method;
@@ -38,7 +39,7 @@ impl Default for AutoSettings {
 impl MethodSettings for AutoSettings {
     const NAME: &'static str = "auto";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()?;
         self.saa.validate()
     }
@@ -54,14 +55,14 @@ impl MethodSettings for AutoSettings {
 
 impl AutoSettings {
     /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
-    /// for funnels and kinks, Newton's method on fixed draws; sparse precisions use natural gradients; conditionally
-    /// structured Gaussians use nested Laplace approximations. All others go by their derivatives: without any, as for
-    /// mixtures, the moments of weighted draws; with first ones, as for flows, stochastic gradients of many draws; with
-    /// second ones Newton's method on fixed draws.
+    /// for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, and conditionally
+    /// structured Gaussians nested Laplace approximations. The derivatives of other families decide. Without derivatives, as
+    /// for mixtures, the method is the moments of weighted draws. With first derivatives, as for flows, it is stochastic
+    /// gradients of many draws, and with second derivatives Newton's method on fixed draws.
     pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(family);
         match (family.name().kind(), family.smoothness()) {
-            // Two methods are made for one family each.
+            // Natural gradients and nested Laplace approximations exist for one family each.
             (Some(FamilyKind::Sparse), _) => Method::Natural(NaturalSettings {
                 tolerance: self.saa.tolerance,
                 ..NaturalSettings::default()

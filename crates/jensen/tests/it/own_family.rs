@@ -16,7 +16,7 @@ use student_t::{StudentT, regression};
 
 const STUDENT_T: StudentT = StudentT { dim: 2, freedom: 4 };
 
-/// The same family without the maps of second order, and with a wrong derivative if the scales do not `pull` as they should.
+/// The same family without the maps of second order. Its derivative with respect to the scales is wrong if `pull` is not 1.
 #[derive(Debug)]
 struct FirstOrder {
     pull: f64,
@@ -89,9 +89,9 @@ fn a_wrong_map_is_found() {
     check_family(&STUDENT_T).unwrap();
     check_family(&FirstOrder { pull: 1.0 }).unwrap();
     let fault = check_family(&FirstOrder { pull: -1.0 }).unwrap_err();
-    assert_eq!((fault.map, fault.offset), ("pull", 2));
+    assert_eq!((fault.map, fault.index), ("pull", 2));
     let text = fault.to_string();
-    assert!(text.contains("`first_order`: `pull` gives"), "{text}");
+    assert!(text.contains("`first_order`: pull is"), "{text}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_stored_approximation_is_read_with_its_family_alone() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("`student_t=4`, not of `student_t=5`"),
+        error.contains("`student_t=4`, not to `student_t=5`"),
         "{error}"
     );
 }
@@ -180,6 +180,6 @@ fn a_family_of_another_dimension_is_refused() {
     let error = fit(&regression().0, &options).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the family `student_t=4` has 3 coordinates, the model has 2"
+        "the family `student_t=4` has 3 coordinates, but the model has 2"
     );
 }
