@@ -51,11 +51,11 @@ pub enum LoadError {
     Bytes(CheckpointError),
     /// An entry is missing or has the wrong size.
     Content(ArchiveError),
-    /// It is of another family than the expected one, or of a caller's own without one.
+    /// It belongs to a family other than the given one, or to a caller's own family and none is given.
     Family {
         /// The stored family.
         stored: FamilyName,
-        /// The family to read it with, if there is one.
+        /// The given family.
         given: Option<FamilyName>,
     },
 }
@@ -70,7 +70,7 @@ impl fmt::Display for LoadError {
                 given: None,
             } => write!(
                 f,
-                "the approximation is of the family `{stored}`, which Jensen does not have: read it in Rust, with that family \
+                "the approximation belongs to the family `{stored}`, which Jensen does not have: read it in Rust with that family \
                  (`Approximation::decode_as`)"
             ),
             Self::Family {
@@ -78,13 +78,21 @@ impl fmt::Display for LoadError {
                 given: Some(given),
             } => write!(
                 f,
-                "the approximation is of the family `{stored}`, not of `{given}`"
+                "the approximation belongs to the family `{stored}`, not to `{given}`"
             ),
         }
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+            Self::Family { .. } => None,
+        }
+    }
+}
 
 impl Approximation {
     /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` when their number is wrong.
@@ -165,7 +173,7 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version, are not an approximation, or are one of a caller's own
+    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's own
     /// family.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
@@ -180,11 +188,11 @@ impl Approximation {
         Ok((approximation, checkpoint.identity))
     }
 
-    /// As [`decode`](Self::decode), for an approximation of a caller's own family.
+    /// Does the same as [`decode`](Self::decode) for a caller's own family.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), and if the approximation is of a family with another name or another number of
-    /// parameters.
+    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has another
+    /// name or another number of parameters.
     pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jensen_run::{RunError, Status};
+use jensen_run::{RunError, SettingError, Status};
 
 /// The reason why no fit is possible.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,12 @@ pub enum FitError {
     Records(RecordError),
     /// A checkpoint could not be resumed.
     Run(RunError),
+}
+
+impl From<SettingError> for FitError {
+    fn from(error: SettingError) -> Self {
+        Self::Setting(error.to_string())
+    }
 }
 
 impl From<RecordError> for FitError {
@@ -51,7 +57,15 @@ impl fmt::Display for FitError {
     }
 }
 
-impl std::error::Error for FitError {}
+impl std::error::Error for FitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Records(error) => error.source(),
+            Self::Run(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// An invalid request, with the remedy.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,9 +174,11 @@ impl std::error::Error for RecordError {}
 ///
 /// # Errors
 /// Returns a sentence that names the first setting that is not.
-pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
+pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), SettingError> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
-        Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),
+        Some((name, value)) => Err(SettingError::new(format!(
+            "the setting {name} must be positive, not {value}"
+        ))),
         None => Ok(()),
     }
 }

@@ -37,11 +37,11 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
-/// Checks that a checkpoint of a caller's own family is resumed with that family. A forced resume may differ in other
-/// settings, but no other family can read the state.
+/// Checks that the family of a checkpoint is the family of this fit if one of them is a caller's own. A forced resume may
+/// change other settings, but no other family can read the state.
 fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
     let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
-        None => "of Jensen".to_owned(),
+        None => "one of Jensen's".to_owned(),
         Some(own) => own.to_string(),
     };
     let (stored, present) = (of(stored), of(present));
@@ -49,7 +49,8 @@ fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitErro
         return Ok(());
     }
     Err(FitError::Setting(format!(
-        "the checkpoint has the family (name, parameters) {stored}, this fit {present}: resume with the family of the checkpoint"
+        "the family of the checkpoint (name, number of parameters) is {stored}, but the family of this fit is {present}: resume \
+         with the family of the checkpoint"
     )))
 }
 
@@ -138,7 +139,7 @@ fn fit_erased(
     if dim == 0 {
         return Err(FitError::NoParameters);
     }
-    settings.validate().map_err(FitError::Setting)?;
+    settings.validate()?;
     if let Init::Point(point) = &settings.start.init
         && point.len() != dim
     {
@@ -152,7 +153,7 @@ fn fit_erased(
             let records = density.records().ok_or_else(no_records)?;
             let source = NoiseSource::new(settings.seed, settings.simd);
             let prepared = Prepared::new(records, batch, source, settings.memory_limit);
-            Some(prepared.map_err(FitError::Setting)?)
+            Some(prepared?)
         }
         None => None,
     };

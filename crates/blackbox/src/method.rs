@@ -6,7 +6,7 @@
 mod auto;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Archive, ArchiveError, Snapshot, Status};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 
 pub use self::auto::AutoSettings;
@@ -67,7 +67,7 @@ macro_rules! methods {
             ///
             /// # Errors
             /// Returns a sentence that names the setting, its value and its range.
-            pub fn validate(&self) -> Result<(), String> {
+            pub fn validate(&self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$policy(settings) => settings.validate(),)*
                     $(Self::$method(settings) => settings.validate(),)*

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::special::{lgamma, log_sum_exp_slice};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -77,7 +79,7 @@ impl MomentsSettings {
 impl MethodSettings for MomentsSettings {
     const NAME: &'static str = "moments";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("draws_a_coordinate", self.draws_a_coordinate as f64),

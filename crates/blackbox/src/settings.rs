@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jensen_density::Scale;
 use jensen_math::simd::Simd;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::positive;
@@ -25,13 +26,13 @@ pub enum FamilyChoice {
     Auto,
     /// This family.
     Only(FamilyKind),
-    /// A caller's own. The identity of a run has its name and its number of parameters; settings with it cannot be read
-    /// back.
+    /// A caller's own family. The identity of a run contains its name and its number of parameters. Stored settings with such
+    /// a family cannot be read.
     #[serde(serialize_with = "named", skip_deserializing)]
     Own(Arc<dyn Family>),
 }
 
-/// Families with the same name and the same number of parameters are the same.
+/// Families are equal if they have the same name and the same number of parameters.
 impl PartialEq for dyn Family {
     fn eq(&self, other: &Self) -> bool {
         (self.name(), self.parameters()) == (other.name(), other.parameters())
@@ -67,13 +68,13 @@ impl FamilyChoice {
     /// The family of a result of a fit with this choice.
     ///
     /// # Panics
-    /// Panics if the result is of a caller's own family, and this choice is not. A [fit](crate::fit) refuses such a
+    /// Panics if the result belongs to a caller's own family, but this choice does not. A [fit](crate::fit) rejects such a
     /// checkpoint.
     pub(crate) fn named(&self, name: &FamilyName, space: &Space) -> Arc<dyn Family> {
         match (name.kind(), self) {
             (Some(kind), _) => kind.build(space.clone()),
             (None, Self::Own(family)) => family.clone(),
-            (None, _) => panic!("the result is of the family `{name}`, which is not given"),
+            (None, _) => panic!("the result belongs to the family `{name}`, which is not given"),
         }
     }
 }
@@ -148,7 +149,7 @@ impl Settings {
     ///
     /// # Errors
     /// Returns a sentence that names the setting and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("evaluation_draws", self.evaluation_draws as f64),
             ("start.draws", self.start.draws as f64),

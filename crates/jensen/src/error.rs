@@ -5,7 +5,7 @@ use std::fmt;
 use jensen_blackbox::FitError;
 use jensen_blackbox::records::RecordError;
 use jensen_data::DataError;
-use jensen_run::RunError;
+use jensen_run::{RunError, SettingError};
 
 use crate::stan::ModelError;
 
@@ -130,6 +130,12 @@ impl From<ModelError> for Error {
 impl From<DataError> for Error {
     fn from(error: DataError) -> Self {
         Self::Data(error)
+    }
+}
+
+impl From<SettingError> for Error {
+    fn from(error: SettingError) -> Self {
+        Self::setting(error)
     }
 }
 

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::{Conditional, Family, Flow, FullRank, LowRank, MeanField, Mixture, Space, Sparse};
 use crate::error::positive;
 
-/// The list of families; [`FamilyKind`] is generated from it. A kind may have a parameter, a positive whole number that
+/// The list of families. A macro generates [`FamilyKind`] from it. A kind may have a parameter, a positive integer that
 /// may have a default.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
@@ -41,8 +42,8 @@ macro_rules! families {
             /// Checks the parameter of the kind.
             ///
             /// # Errors
-            /// One sentence that names the setting and its value.
-            pub fn validate(self) -> Result<(), String> {
+            /// Returns a sentence that names the setting and its value.
+            pub fn validate(self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$kind $({ $number })? => {
                         $(positive([(stringify!($number), $number as f64)])?;)?
@@ -65,9 +66,9 @@ macro_rules! families {
         }
 
         impl FromStr for FamilyKind {
-            type Err = String;
+            type Err = SettingError;
 
-            fn from_str(text: &str) -> Result<Self, String> {
+            fn from_str(text: &str) -> Result<Self, SettingError> {
                 let (name, number) = match text.split_once('=') {
                     Some((name, number)) => (name, Some(number)),
                     None => (text, None),
@@ -75,32 +76,32 @@ macro_rules! families {
                 $(if name == $name {
                     let parameters: &[&str] = &[$(stringify!($number))?];
                     if parameters.is_empty() && number.is_some() {
-                        return Err(format!("`{text}`: the family `{name}` takes no number"));
+                        return Err(SettingError::new(format!("`{text}`: the family `{name}` takes no number")));
                     }
                     return Ok(Self::$kind $({
                         $number: whole(text, stringify!($number), number, None $(.or(Some($usual)))?)?
                     })?);
                 })*
                 let known = [$(concat!($name $(, "=", stringify!($number))?)),*];
-                Err(format!("unknown family `{text}`; expected one of {}", known.join(", ")))
+                Err(SettingError::new(format!("unknown family `{text}`; expected one of {}", known.join(", "))))
             }
         }
     };
 }
 
-/// The positive whole number that a family is given, or its usual one.
+/// The positive integer of a family, or its default.
 fn whole(
     text: &str,
     what: &str,
     number: Option<&str>,
     usual: Option<usize>,
-) -> Result<usize, String> {
+) -> Result<usize, SettingError> {
     match (number.map(str::parse), usual) {
         (Some(Ok(number)), _) if number > 0 => Ok(number),
         (None, Some(usual)) => Ok(usual),
-        _ => Err(format!(
+        _ => Err(SettingError::new(format!(
             "`{text}`: the {what} must be a positive whole number"
-        )),
+        ))),
     }
 }
 
@@ -118,7 +119,7 @@ families! {
     Sparse => "sparse",
     /// A sparse precision of local parameters. Their means, scales and regressions depend on global parameters.
     Conditional => "conditional",
-    /// At most this number of Gaussians with arbitrary covariances.
+    /// Mixtures of at most this number of Gaussians with arbitrary covariances.
     Mixture {
         /// Number of components.
         components = 8
@@ -130,8 +131,8 @@ families! {
     } => "flow",
 }
 
-/// The name of a family: one of [`FamilyKind`], or a caller's own. Only Jensen's families can have the former, so that no
-/// stored fit is read as one of another family.
+/// The name of a family: one of [`FamilyKind`], or the name of a caller's own family. Only Jensen's families have a name of
+/// the first kind, so Jensen never reads a stored fit as a member of another family.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FamilyName(Name);

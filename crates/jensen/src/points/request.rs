@@ -141,7 +141,7 @@ impl PointRequest {
             return refuse("--heldout needs a share below 1, such as 0.1");
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
-        temper.check().map_err(Error::Setting)?;
+        temper.check()?;
         if temper.from_both_ends() {
             return refuse("only topics can start temperatures at both ends: choose warm or cold");
         }
@@ -155,8 +155,7 @@ impl PointRequest {
 
     /// The temperature policy as requested.
     pub(super) fn temper(&self) -> Result<Temper, Error> {
-        let temper = self.temper.as_deref().unwrap_or("none").parse();
-        temper.map_err(Error::Setting)
+        Ok(self.temper.as_deref().unwrap_or("none").parse()?)
     }
 
     /// The number of starts for models of at most `parts` parts.

@@ -40,7 +40,14 @@ impl fmt::Display for TopicModelError {
     }
 }
 
-impl std::error::Error for TopicModelError {}
+impl std::error::Error for TopicModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+        }
+    }
+}
 
 impl TopicModel {
     /// The model as safetensors bytes.

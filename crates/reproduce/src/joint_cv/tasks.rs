@@ -1,5 +1,6 @@
 //! The six tasks: data, models and the paper's figures for them.
 
+use jensen::blackbox::Rule;
 use jensen::data::idx::read_idx;
 use jensen::data::table::{Table, read_bytes};
 use jensen::density::RecordDensity;
@@ -201,6 +202,14 @@ pub(super) static TASKS: [Task; 6] = [
 ];
 
 impl Task {
+    /// The update rule of its runs.
+    pub(super) fn rule(&self) -> Rule {
+        match self.small {
+            true => Rule::Sgd,
+            false => Rule::adam(),
+        }
+    }
+
     /// The task of this name.
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         let found = TASKS.iter().find(|task| task.name == name);
