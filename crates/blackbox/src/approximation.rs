@@ -49,7 +49,7 @@ impl Draws {
 pub enum LoadError {
     /// The bytes are damaged or of another format.
     Bytes(CheckpointError),
-    /// An entry is missing or has the wrong size.
+    /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
     /// It belongs to a family other than the given one, or to a caller's own family and none is given.
     Family {
@@ -95,7 +95,7 @@ impl std::error::Error for LoadError {
 }
 
 impl Approximation {
-    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` when their number is wrong.
+    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` if their number is wrong.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
         Self::of(kind.build(space), omega)
     }
@@ -140,7 +140,8 @@ impl Approximation {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so fewer draws are a prefix of more.
+    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix of a
+    /// larger one.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }

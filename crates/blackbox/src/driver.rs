@@ -1,15 +1,15 @@
-//! The policy that joins starts, methods and families into one algorithm.
+//! The policy that combines starts, methods and families into one algorithm.
 //!
-//! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`](crate::FamilyChoice::Auto) a
-//! richer family if the importance weights of the first have too heavy a tail, or move a mean or a standard deviation.
-//! From a hundred coordinates on, if there are few global parameters, the first richer family is the conditionally
+//! The stages are the starts (except for methods without starts) and the first family. Under
+//! [`FamilyChoice::Auto`](crate::FamilyChoice::Auto), a richer family follows if the importance weights of the first have too heavy a tail, or change a mean or a standard
+//! deviation. For 100 coordinates or more with few global parameters, the first richer family is the conditionally
 //! structured Gaussian. It usually takes less time than other families and is the best start for a refinement, unless
 //! it ends far from the posterior. A family is fitted by the methods of its [plan](Method::plan). Each method takes
-//! over when the previous one gives up. All stages are steps of one [`Algorithm`], so budgets, traces and checkpoints
-//! apply across stages.
+//! over when the previous one fails. All stages are steps of a single [`Algorithm`], so budgets, traces and checkpoints
+//! apply to all of them.
 //!
-//! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
-//! sample of the records if there are many; see [`Prepared`].
+//! Minibatch methods follow the same sequence. If there are many records, the starts and the starting point of a richer
+//! family are computed from a sample of them; see [`Prepared`].
 
 mod choices;
 mod results;
@@ -57,14 +57,14 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
-    /// Whether the run begins with the conditionally structured Gaussian and without starts; see
+    /// Whether the run begins with the conditionally structured Gaussian and skips the starts; see
     /// [`begins_conditional`].
     conditional: bool,
     /// The family of the settings, if they have one.
     asked: Option<Arc<dyn Family>>,
     /// The first family after the starts.
     first: Arc<dyn Family>,
-    /// The algorithm of the current stage, by family and name of the stage.
+    /// The algorithm of the current stage, with its family and the name of the stage.
     engaged: Option<(Arc<dyn Family>, &'static str, Engaged<'a>)>,
 }
 
@@ -98,7 +98,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Checks that the first method can begin.
+    /// Checks whether the first method can begin.
     ///
     /// # Errors
     /// Fails if its settings do not suit the density.
@@ -144,7 +144,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(family)[0]
     }
 
-    /// The method of this name, and the method that takes over from it.
+    /// The method with this name, and the method that takes over from it.
     fn planned(&self, family: &dyn Family, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(family);
         let at = plan.iter().position(|method| method.name() == name);
@@ -172,7 +172,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The parameters of `family` that correspond to `omega` of another family, and the number of evaluations.
+    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations spent.
     fn enrich(
         &self,
         family: &Arc<dyn Family>,
@@ -251,7 +251,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// The evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// The evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, family: &dyn Family) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -292,7 +292,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// The end of a run whose method cannot begin.
+/// The output of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,

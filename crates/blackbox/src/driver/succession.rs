@@ -15,7 +15,7 @@ use crate::settings::FamilyChoice;
 use crate::starts::{StartOutcome, Starts, best_start};
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// The best start, converted to the first family, and the number of evaluations.
+    /// The best start converted to the first family, and the number of evaluations spent.
     pub(super) fn best_of(&self, starts: &[StartOutcome]) -> (Vec<f64>, Calls) {
         let from = self.build(Starts::<D>::KIND);
         self.enrich(&self.first, &*from, &starts[best_start(starts)].omega)
@@ -88,13 +88,13 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.of_several_modes(state)
     }
 
-    /// The stage of the richer family, which starts at the result of the simpler one. That result is kept.
+    /// The stage of the richer family, which starts from the result of the simpler one. The driver keeps that result.
     fn widened(&self, kind: FamilyKind, poorer: FamilyResult, state: &mut DriverState) -> Next {
         state.results.push(poorer);
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// The stage of a family that starts at an earlier result.
+    /// The stage of a family that starts from an earlier result.
     fn begun_at(&self, kind: FamilyKind, earlier: usize, state: &mut DriverState) -> Next {
         let (family, poorer) = (self.build(kind), &state.results[earlier]);
         let from = self.named(&poorer.family);
@@ -112,7 +112,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// The usual sequence, if the shortcut found no result.
+    /// The usual sequence of stages, if the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -129,7 +129,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Proceeds to the stage after the current one, which ended with `status`.
+    /// Begins the stage after the current one, which ended with `status`.
     pub(super) fn advance(
         &mut self,
         state: &mut DriverState,
@@ -163,7 +163,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// The status of a family that is abandoned for a richer one.
+/// The status of a family that the driver abandons for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,

@@ -23,8 +23,8 @@ pub struct AutoSettings {
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both, except for a lower limit on TrustVI's iterations, because Newton's method on fixed draws
-    /// is faster on slow fits.
+    /// The defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method on fixed
+    /// draws is faster for slow fits.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -54,9 +54,9 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
+    /// The method depends on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the end, as
     /// for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, and conditionally
-    /// structured Gaussians nested Laplace approximations. The derivatives of other families decide. Without derivatives, as
+    /// structured Gaussians use nested Laplace approximations. The derivatives of other families decide. Without derivatives, as
     /// for mixtures, the method is the moments of weighted draws. With first derivatives, as for flows, it is stochastic
     /// gradients of many draws, and with second derivatives Newton's method on fixed draws.
     pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
