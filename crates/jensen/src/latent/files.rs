@@ -7,7 +7,7 @@ use std::path::Path;
 use jensen_data::{Adjacency, Bytes, RunDir, Symmetric, Table, read_bytes, table};
 use serde::{Deserialize, Serialize};
 
-use super::{Files, LatentRequest, Stored};
+use super::{Files, LatentRequest, StoredPosterior};
 use crate::Error;
 use crate::job::{File, folder};
 
@@ -159,7 +159,7 @@ pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
 ///
 /// # Errors
 /// Fails if the fit has not finished, or the file is damaged.
-pub fn stored_posterior(run: &RunDir) -> Result<Stored, Error> {
+pub fn stored_posterior(run: &RunDir) -> Result<StoredPosterior, Error> {
     let encoded = folder::approximation(run, "jensen latent fit")?;
-    Stored::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+    StoredPosterior::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
