@@ -128,11 +128,11 @@ def from_numpyro(model: Callable[..., Any], args: Sequence[Any] = (), kwargs: Ma
         discrete = [name for name, site in latent.items() if site["fn"].support.is_discrete]
         if discrete:
             raise ValueError(f"discrete sites have no gradients, sum them out: {', '.join(discrete)}")
-        made = util.initialize_model(key, model, model_args=tuple(args), model_kwargs=given)
-        start, unravel = ravel(made.param_info.z)
-        shapes = {name: np.zeros(np.shape(at)) for name, at in made.param_info.z.items()}
-    function, hvp = _of_jax(lambda z: -made.potential_fn(unravel(z)))
-    compute = _jitted(lambda z: made.postprocess_fn(unravel(z)))
+        initial = util.initialize_model(key, model, model_args=tuple(args), model_kwargs=given)
+        start, unravel = ravel(initial.param_info.z)
+        shapes = {name: np.zeros(np.shape(at)) for name, at in initial.param_info.z.items()}
+    function, hvp = _of_jax(lambda z: -initial.potential_fn(unravel(z)))
+    compute = _jitted(lambda z: initial.postprocess_fn(unravel(z)))
     return Density(
         function=function,
         # The order of ravel_pytree is that of the sorted names.
@@ -191,15 +191,15 @@ def _of_pytensor(
         compute = pytensor.function([at], outputs, mode=mode)
 
     # A function of PyTensor stores its inputs and outputs, and two fits may run at the same time.
-    turn = threading.Lock()
+    lock = threading.Lock()
 
     def evaluate(points: Array) -> tuple[Array, Array]:
-        with turn:
+        with lock:
             found, slopes = function(points)
         return np.asarray(found, dtype=np.float64), np.asarray(slopes, dtype=np.float64)
 
     def constrained(z: Array) -> Sequence[Array]:
-        with turn:
+        with lock:
             return compute(z)  # type: ignore[no-any-return]
 
     return evaluate, constrained

@@ -43,16 +43,16 @@ class Engine(Protocol):
     def share(self, value: Any) -> Any:
         """Prepares a value as an argument of many calls."""
 
-    def begin(self) -> None:
+    def start_workers(self) -> None:
         """Starts workers early, while the driver does other work, for engines that otherwise start them at the first call."""
 
-    def room(self, size: int) -> Room | None:
+    def buffer(self, size: int) -> SharedBuffer | None:
         """Memory of this number of bytes as an argument of calls, which driver and workers see as an array of bytes; ``None`` if
         workers cannot share memory with the driver.
         """
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
-        """Starts ``run_call(*call)``. If the engine can choose the worker, calls of one home go to one worker, one after the other,
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> Any:
+        """Starts ``run_call(*call)``. If the engine can choose the worker, calls of one group go to one worker, one after the other,
         and reuse the memory of that worker.
         """
 
@@ -74,20 +74,20 @@ def run_call(version: str, function: str, *arguments: Any) -> Any:
 
 
 def each(
-    engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], homes: Sequence[int] | None = None
+    engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """The numbers and results of calls in the order in which they end. One worker runs all calls of one home. If a worker is
+    """The numbers and results of calls in the order in which they end. One worker runs all calls of one group. If a worker is
     lost, its call runs again; after ``TRIES`` lost workers the result of the call is ``Lost``.
     """
     waiting = deque(range(len(calls)))
     tries = [0] * len(calls)
     running: dict[Any, int] = {}
     while waiting or running:
-        # Calls with a home wait in the queue of their home.
-        while waiting and (homes is not None or len(running) < engine.workers):
+        # Calls with a group wait in the queue of their group.
+        while waiting and (groups is not None or len(running) < engine.workers):
             at = waiting.popleft()
-            home = None if homes is None else homes[at]
-            running[engine.submit((_jensen.__version__, function, *calls[at]), home)] = at
+            group = None if groups is None else groups[at]
+            running[engine.submit((_jensen.__version__, function, *calls[at]), group)] = at
         for handle in list(engine.wait(running)):
             at = running.pop(handle)
             try:
@@ -138,7 +138,7 @@ class _InMemory:
         return _received, (self._name, self._size)
 
 
-class Room:
+class SharedBuffer:
     """Shared memory during the lifetime of this object, which every process with the object can read and
     write. In a worker it is an array."""
 
@@ -155,19 +155,19 @@ class Room:
         return np.frombuffer(buffer, np.uint8, self.size)
 
     def __reduce__(self) -> tuple[Any, tuple[str, int]]:
-        return _entered, (self._block.name, self.size)
+        return _attached, (self._block.name, self.size)
 
 
 #: The mapped rooms of this process, by their names: every step of a run uses the same rooms.
-_mapped: dict[str, Any] = {}
+_mappings: dict[str, Any] = {}
 
 
-def _entered(name: str, size: int) -> NDArray[np.uint8]:
-    if name not in _mapped:
+def _attached(name: str, size: int) -> NDArray[np.uint8]:
+    if name not in _mappings:
         from multiprocessing.shared_memory import SharedMemory
 
-        _mapped[name] = SharedMemory(name=name)
-    return np.frombuffer(_mapped[name].buf, np.uint8, size)
+        _mappings[name] = SharedMemory(name=name)
+    return np.frombuffer(_mappings[name].buf, np.uint8, size)
 
 
 def _free(block: Any) -> None:
@@ -188,7 +188,7 @@ def _received(name: str, size: int) -> bytes:
     return _received_last[1]
 
 
-def _has_room(size: int) -> bool:
+def _fits_in_shared_memory(size: int) -> bool:
     """Whether shared memory has space for this number of bytes: exceeding its limit would end the process."""
     try:
         about = os.statvfs("/dev/shm")
@@ -202,7 +202,7 @@ def _has_room(size: int) -> bool:
 class _Call:
     """A call of a local worker, and its result."""
 
-    made: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     #: Its result, or its error.
     value: Any = None
     error: Exception | None = None
@@ -225,10 +225,10 @@ def _serve(pipe: Connection) -> None:
             except Exception as error:
                 answer = False, error
             try:
-                told = pickle.dumps(answer)
+                message = pickle.dumps(answer)
             except Exception as error:
-                told = pickle.dumps((False, RuntimeError(f"an answer cannot be sent: {error}")))
-            pipe.send_bytes(told)
+                message = pickle.dumps((False, RuntimeError(f"an answer cannot be sent: {error}")))
+            pipe.send_bytes(message)
 
 
 class _Process:
@@ -241,29 +241,29 @@ class _Process:
 
         # No fork, because this process may have threads.
         spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe()
-        self._process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
+        self.pipe, other_end = spawn.Pipe()
+        self._process = spawn.Process(target=_serve, args=(other_end,), daemon=True)
         self._process.start()
-        theirs.close()
+        other_end.close()
         self.call: _Call | None = None
 
     def ask(self, call: _Call) -> None:
         """Raises ``OSError`` where the process has ended. What cannot be sent is the call's own error."""
         try:
-            told = pickle.dumps(call.made)
+            message = pickle.dumps(call.arguments)
         except Exception as error:
             call.end(None, error)
             return
         self.call = call
-        self.pipe.send_bytes(told)
+        self.pipe.send_bytes(message)
 
     def answer(self) -> None:
         """Ends the call. Raises ``EOFError`` or ``OSError`` where the process has ended without an answer."""
-        call, told = self.call, self.pipe.recv_bytes()
+        call, message = self.call, self.pipe.recv_bytes()
         assert call is not None
         self.call = None
         try:
-            returned, value = pickle.loads(told)
+            returned, value = pickle.loads(message)
         except Exception as error:
             returned, value = False, error
         call.end(*((value,) if returned else (None, value)))
@@ -282,84 +282,84 @@ class _Local(AbstractContextManager["_Local"]):
         self._processes: list[_Process | None] = [None] * self.workers
         #: Waiting calls: for any worker, and for each worker.
         self._waiting: deque[_Call] = deque()
-        self._at_home: list[deque[_Call]] = [deque() for _ in range(self.workers)]
+        self._own_queues: list[deque[_Call]] = [deque() for _ in range(self.workers)]
         #: Several threads of a driver send calls at the same time; one of them reads the answers for all.
-        self._turn = threading.Condition()
+        self._lock = threading.Condition()
         self._is_read = False
 
     def share(self, value: Any) -> Any:
-        if isinstance(value, bytes) and len(value) >= LARGE and _has_room(len(value)):
+        if isinstance(value, bytes) and len(value) >= LARGE and _fits_in_shared_memory(len(value)):
             return _InMemory(value)
         return value
 
-    def begin(self) -> None:
-        for place in range(self.workers):
-            self._process(place)
+    def start_workers(self) -> None:
+        for index in range(self.workers):
+            self._process(index)
 
-    def room(self, size: int) -> Room | None:
-        return Room(size) if size >= LARGE and _has_room(size) else None
+    def buffer(self, size: int) -> SharedBuffer | None:
+        return SharedBuffer(size) if size >= LARGE and _fits_in_shared_memory(size) else None
 
-    def _process(self, place: int) -> _Process:
-        process = self._processes[place]
+    def _process(self, index: int) -> _Process:
+        process = self._processes[index]
         if process is None:
-            process = self._processes[place] = _Process()
+            process = self._processes[index] = _Process()
         return process
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> _Call:
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> _Call:
         handle = _Call(call)
-        with self._turn:
-            (self._waiting if home is None else self._at_home[home % self.workers]).append(handle)
+        with self._lock:
+            (self._waiting if group is None else self._own_queues[group % self.workers]).append(handle)
         return handle
 
     def wait(self, handles: Collection[_Call]) -> Collection[_Call]:
-        with self._turn:
+        with self._lock:
             while True:
                 self._ask()
                 done = [handle for handle in handles if handle.ended]
                 if done:
                     return done
                 if self._is_read:
-                    self._turn.wait()
+                    self._lock.wait()
                 else:
                     self._read()
 
     def _read(self) -> None:
         """Waits for answers, while other threads may send calls."""
-        asked = {process.pipe: place for place, process in enumerate(self._processes) if process and process.call}
+        busy = {process.pipe: index for index, process in enumerate(self._processes) if process and process.call}
         self._is_read = True
-        self._turn.release()
+        self._lock.release()
         try:
-            ready = connection.wait(list(asked))
+            ready = connection.wait(list(busy))
         finally:
-            self._turn.acquire()
+            self._lock.acquire()
             self._is_read = False
-            self._turn.notify_all()
+            self._lock.notify_all()
         for pipe in ready:
-            place = asked[pipe]  # type: ignore[index]
+            index = busy[pipe]  # type: ignore[index]
             try:
-                self._process(place).answer()
+                self._process(index).answer()
             except (EOFError, OSError):
-                self._lose(place)
+                self._lose(index)
 
     def _ask(self) -> None:
         """Sends calls to idle workers."""
         given: list[tuple[int, _Call]] = []
-        for place, process in enumerate(self._processes):
-            queue = self._at_home[place] or self._waiting
+        for index, process in enumerate(self._processes):
+            queue = self._own_queues[index] or self._waiting
             if queue and (process is None or process.call is None):
-                given.append((place, queue.popleft()))
+                given.append((index, queue.popleft()))
         # Start all workers before the first call, because a start takes time.
-        for place, _ in given:
-            self._process(place)
-        for place, call in given:
+        for index, _ in given:
+            self._process(index)
+        for index, call in given:
             try:
-                self._process(place).ask(call)
+                self._process(index).ask(call)
             except OSError:
-                self._lose(place)
+                self._lose(index)
 
-    def _lose(self, place: int) -> None:
-        process = self._process(place)
-        self._processes[place] = None
+    def _lose(self, index: int) -> None:
+        process = self._process(index)
+        self._processes[index] = None
         if process.call is not None:
             process.call.end(None, Lost("a worker process ended without an answer"))
         process.close()
@@ -389,10 +389,10 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         if workers not in (None, ranks):
             raise ValueError(f"workers is {workers}, but MPI has started {ranks} beside the driver: leave it out")
         self.workers = ranks
-        self._made = mpi.MPICommExecutor(communicator, root=0)
+        self._pool = mpi.MPICommExecutor(communicator, root=0)
 
     def __enter__(self) -> _Mpi | None:
-        executor = self._stack.enter_context(self._made)
+        executor = self._stack.enter_context(self._pool)
         if executor is None:
             return None
         self.executor = executor
@@ -401,13 +401,13 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
     def share(self, value: Any) -> Any:
         return value
 
-    def begin(self) -> None:
+    def start_workers(self) -> None:
         pass
 
-    def room(self, size: int) -> Room | None:
+    def buffer(self, size: int) -> SharedBuffer | None:
         return None
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> futures.Future[Any]:
         return self.executor.submit(run_call, *call)
 
     def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
@@ -467,28 +467,28 @@ class _Ray(AbstractContextManager["_Ray"]):
         # Ray reports a lost worker, and the same loop as for all engines repeats the call.
         self._run_call = self._ray.remote(num_cpus=1, max_retries=0)(run_call)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
-        self._homes: dict[int, Any] = {}
-        #: Unfinished calls with a home: the number of the home and its actor.
-        self._asked: dict[Any, tuple[int, Any]] = {}
+        self._actors: dict[int, Any] = {}
+        #: Unfinished calls with a group: the number of the group and its actor.
+        self._grouped: dict[Any, tuple[int, Any]] = {}
 
     def share(self, value: Any) -> Any:
         return self._ray.put(value)
 
-    def begin(self) -> None:
+    def start_workers(self) -> None:
         pass
 
-    def room(self, size: int) -> Room | None:
+    def buffer(self, size: int) -> SharedBuffer | None:
         return None
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
-        if home is None:
+    def submit(self, call: tuple[Any, ...], group: int | None = None) -> Any:
+        if group is None:
             return self._run_call.remote(*call)
-        place = home % self.workers
-        if place not in self._homes:
-            self._homes[place] = self._actor.remote()
-        actor = self._homes[place]
+        index = group % self.workers
+        if index not in self._actors:
+            self._actors[index] = self._actor.remote()
+        actor = self._actors[index]
         handle = actor.run_call.remote(*call)
-        self._asked[handle] = place, actor
+        self._grouped[handle] = index, actor
         return handle
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
@@ -496,18 +496,18 @@ class _Ray(AbstractContextManager["_Ray"]):
         return done  # type: ignore[no-any-return]
 
     def result(self, handle: Any) -> Any:
-        place, actor = self._asked.pop(handle, (None, None))
+        index, actor = self._grouped.pop(handle, (None, None))
         try:
             return self._ray.get(handle)
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self._ray.exceptions.RayError as error:
-            if place is not None and self._homes.get(place) is actor:
-                del self._homes[place]
+            if index is not None and self._actors.get(index) is actor:
+                del self._actors[index]
             raise Lost(str(error).strip().split("\n")[0]) from error
 
     def __exit__(self, *_: object) -> None:
         # A worker without references ends.
-        self._homes.clear()
+        self._actors.clear()
         if self._own:
             self._ray.shutdown()

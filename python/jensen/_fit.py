@@ -235,13 +235,13 @@ class Fit:
         )
         if rejected:
             warn(f"the program does not take {rejected} of {len(self._draws)} draws, the first because: {reason}")
-        made, column = {}, 0
+        result, column = {}, 0
         for known, shape, _, integer in variables:
             size = int(np.prod(shape, dtype=int))
             array = unfolded(table[:, column : column + size], tuple(shape))
-            made[known] = array.astype(np.int64) if integer else array
+            result[known] = array.astype(np.int64) if integer else array
             column += size
-        return made
+        return result
 
     def summary(self) -> pd.DataFrame:
         """Mean, sd and quantiles of every scalar, as in ``fit.json``, as a pandas data frame.
@@ -340,7 +340,7 @@ class Fit:
         # ArviZ numbers coordinates from 0 if a dimension has none.
         named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": named_dims}
         old = int(arviz.__version__.split(".")[0]) < 1
-        made = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
+        result = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
         if not self._refined:
             weights = {
                 "log_p": self._log_p[np.newaxis],
@@ -348,10 +348,10 @@ class Fit:
                 "log_weight": (self._log_p - self._log_q)[np.newaxis],
             }
             if old:
-                made.add_groups({"approximation": arviz.dict_to_dataset(weights)}, warn_on_custom_groups=False)
+                result.add_groups({"approximation": arviz.dict_to_dataset(weights)}, warn_on_custom_groups=False)
             else:
-                made["approximation"] = arviz.from_dict({"posterior": weights})["posterior"]
-        return made
+                result["approximation"] = arviz.from_dict({"posterior": weights})["posterior"]
+        return result
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """The HTML report as one self-contained page, which is also written to a file if you name one."""
@@ -569,10 +569,10 @@ def fit(
     program = _jensen.Program.compile(name, text, folders, arrays, path, encode(request), threads)
     for remark in program.remarks():
         warn(remark)
-    place = None if out is None else os.fspath(out)
-    with _Progress(progress) as told:
-        made = program.fit(place, False, False, point, values, told)
-    return _judged(made, program.data())
+    folder = None if out is None else os.fspath(out)
+    with _Progress(progress) as callback:
+        result = program.fit(folder, False, False, point, values, callback)
+    return _judged(result, program.data())
 
 
 def resume(
@@ -587,9 +587,9 @@ def resume(
     """Resumes the fit in a folder from its last checkpoint. The result has the bits of an uninterrupted fit."""
     given = encode({"max_iters": max_iters, "max_seconds": max_seconds})
     program = _jensen.Program.stored(os.fspath(out), given, threads)
-    with _Progress(progress) as told:
-        made = program.fit(os.fspath(out), True, force, None, None, told)
-    return _judged(made, program.data())
+    with _Progress(progress) as callback:
+        result = program.fit(os.fspath(out), True, force, None, None, callback)
+    return _judged(result, program.data())
 
 
 def load(out: str | os.PathLike[str]) -> Fit:
@@ -669,27 +669,27 @@ def _fit_density(
                 raise ValueError(f"`constrain` gave shapes {shapes} here, and {first} at the start")
             return np.concatenate([np.ravel(values[name], order="F") for name in first]).astype(np.float64)
 
-    with _Progress(progress) as told:
-        made = _jensen.fit_density(
-            density.function, density.hvp, density.names, variables, flat, request, point, threads, told
+    with _Progress(progress) as callback:
+        result = _jensen.fit_density(
+            density.function, density.hvp, density.names, variables, flat, request, point, threads, callback
         )
-    fitted = _judged(made, {**density.constant, **density.observed})
+    fitted = _judged(result, {**density.constant, **density.observed})
     fitted._labels = (density.coords, density.dims, density.observed)
     return fitted
 
 
-def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
+def _judged(result: _jensen.Fitted, data: dict[str, Any]) -> Fit:
     fitted = Fit(
-        json.loads(made.summary()),
-        [(name, tuple(shape), part, integer) for name, shape, part, integer in made.variables()],
-        made.draws(),
-        refined=made.refined(),
-        besides=made.besides(),
-        history=made.history(),
+        json.loads(result.summary()),
+        [(name, tuple(shape), part, integer) for name, shape, part, integer in result.variables()],
+        result.draws(),
+        refined=result.refined(),
+        besides=result.besides(),
+        history=result.history(),
         data=data,
-        handle=made,
+        handle=result,
     )
-    fitted._labels = (*made.labels(), {})
+    fitted._labels = (*result.labels(), {})
     if not fitted.trusted:
         warn(fitted.verdict)
     return fitted

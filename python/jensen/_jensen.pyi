@@ -170,7 +170,7 @@ def fit_corpus(
     out: Path | None,
     resume: bool,
     workers: int,
-    room: Callable[[int], npt.NDArray[np.uint8]],
+    buffer: Callable[[int], npt.NDArray[np.uint8]],
     solve: Callable[[list[list[tuple[int, str, list[int]]]]], list[npt.NDArray[np.uint8]]],
     score: Callable[[int, list[list[tuple[int, str, int, int, int]]]], list[Array]],
     threads: int | None,

@@ -58,7 +58,7 @@ def regress(
     Raises:
         ValueError: A formula, a prior or the table is wrong.
     """
-    asked = {
+    regression = {
         "formulas": [formula] if isinstance(formula, str) else list(formula),
         "family": family,
         "priors": list(priors),
@@ -75,13 +75,13 @@ def regress(
         "seed": seed,
     }
     columns, path = _columns(data)
-    program, notes, _ = _jensen.Program.regression(columns, path, encode(asked), encode(settings), threads)
+    program, notes, _ = _jensen.Program.regression(columns, path, encode(regression), encode(settings), threads)
     for note in notes:
         warn(note)
-    place = None if out is None else os.fspath(out)
-    with _Progress(progress) as told:
-        made = program.fit(place, False, False, None, None, told)
-    return _judged(made, program.data())
+    folder = None if out is None else os.fspath(out)
+    with _Progress(progress) as callback:
+        result = program.fit(folder, False, False, None, None, callback)
+    return _judged(result, program.data())
 
 
 def regress_predict(
@@ -98,16 +98,16 @@ def regress_predict(
     """
     columns, path = _columns(data)
     rows, variables, draws = _jensen.regress_predict(os.fspath(folder), columns, path, seed, threads)
-    made: dict[str, npt.NDArray[np.float64]] = {"rows": np.asarray(rows)}
+    result: dict[str, npt.NDArray[np.float64]] = {"rows": np.asarray(rows)}
     first = 0
     for name, shape in variables:
         size = int(np.prod(shape, dtype=int))
         # Matrices are in column-major order.
-        made[name] = draws[:, first : first + size].reshape((len(draws), *reversed(shape))).transpose(
+        result[name] = draws[:, first : first + size].reshape((len(draws), *reversed(shape))).transpose(
             0, *range(len(shape), 0, -1)
         )
         first += size
-    return made
+    return result
 
 
 def regress_effects(
@@ -182,6 +182,6 @@ def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool,
     if all(isinstance(item, (int, float, np.number)) for item in present):
         return name, np.array([np.nan if item is None else float(item) for item in items]), False, None
     levels = sorted({str(item) for item in present})
-    place = {level: at for at, level in enumerate(levels)}
-    codes = np.array([np.nan if item is None else float(place[str(item)]) for item in items])
+    position = {level: at for at, level in enumerate(levels)}
+    codes = np.array([np.nan if item is None else float(position[str(item)]) for item in items])
     return name, codes, False, (levels, False)

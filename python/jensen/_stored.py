@@ -26,14 +26,14 @@ def write(path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str,
     """Writes arrays and their description, as a whole or not at all."""
     text = json.dumps({"layout": LAYOUT, **about}, default=_plain)
     named: dict[str, Any] = {"about": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    place = Path(path)
-    half = place.with_name(f".{place.name}.{os.getpid()}")
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with half.open("wb") as file:
+        with partial.open("wb") as file:
             np.savez_compressed(file, **named)
-        half.replace(place)
+        partial.replace(target)
     finally:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -59,16 +59,16 @@ def map_fits(
         The rows of all data sets in order; none on MPI ranks other than the driver.
     """
     program, text = read_program(model)
-    place = Path(out)
-    is_file = place.suffix in (".parquet", ".csv")
-    if place.suffix == ".parquet":
+    target = Path(out)
+    is_file = target.suffix in (".parquet", ".csv")
+    if target.suffix == ".parquet":
         extra("pyarrow.parquet", "parquet")
     plan = _jensen.plan_fits(program, text, [os.fspath(folder) for folder in include], encode(settings))
     tasks = _jensen.plan_tasks([_given(name, data) for name, data in _named(datasets)], [int(seed) for seed in seeds])
     with _engines.driver(engine, workers) as workplace:
         if workplace is None:
             return []
-        ledger = _jensen.Ledger(place.with_suffix(".fits") if is_file else place, plan, tasks)
+        ledger = _jensen.Ledger(target.with_suffix(".fits") if is_file else target, plan, tasks)
         pending = ledger.pending()
         shared = workplace.share(plan)
         try:
@@ -79,7 +79,7 @@ def map_fits(
             # The results so far are a valid table, whatever error stopped the others.
             rows = [json.loads(row) for row in ledger.write_table()]
         if is_file:
-            _write(place, rows)
+            _write(target, rows)
         return rows
 
 
@@ -118,7 +118,7 @@ def build_topics(
     for name in ("vocabulary", "stop_words"):
         if request.get(name) not in (None, "english", "none"):
             elsewhere[name] = os.path.abspath(request[name])
-    asked, place = encode(elsewhere), os.path.abspath(out)
+    encoded, folder = encode(elsewhere), os.path.abspath(out)
     with _engines.driver(engine, workers) as workplace:
         if workplace is None:
             return {}
@@ -126,14 +126,14 @@ def build_topics(
         def work(choice: str, tasks: list[str]) -> list[str]:
             shared = workplace.share(choice)
             answers: dict[int, str] = {}
-            calls = [(asked, place, shared, task) for task in tasks]
+            calls = [(encoded, folder, shared, task) for task in tasks]
             for at, answer in _engines.each(workplace, "corpus_step", calls):
                 if isinstance(answer, _engines.Lost):
                     raise RuntimeError(f"the task {tasks[at]} lost {_engines.TRIES} workers ({answer})")
                 answers[at] = answer
             return [answers[at] for at in range(len(tasks))]
 
-        return json.loads(_jensen.build_corpus(encode(request), place, shards, work))  # type: ignore[no-any-return]
+        return json.loads(_jensen.build_corpus(encode(request), folder, shards, work))  # type: ignore[no-any-return]
 
 
 def fit_topics(
@@ -174,10 +174,10 @@ def fit_topics(
         if workplace is None:
             return {}
 
-        workplace.begin()
+        workplace.start_workers()
         step = _TopicsStep(workplace, path)
         summary = _jensen.fit_corpus(
-            path, request, out, resume, workplace.workers, step.room, step.solve, step.score, threads
+            path, request, out, resume, workplace.workers, step.buffer, step.solve, step.score, threads
         )
         return json.loads(summary)  # type: ignore[no-any-return]
 
@@ -197,26 +197,26 @@ class _TopicsStep:
 
     def __init__(self, workplace: _engines.Engine, corpus: str) -> None:
         self._workplace, self._corpus = workplace, corpus
-        self._ask: _engines.Room | None = None
-        self._answers: list[_engines.Room | None] = []
+        self._request: _engines.SharedBuffer | None = None
+        self._replies: list[_engines.SharedBuffer | None] = []
         self._sent: Any = None
 
-    def room(self, size: int) -> NDArray[np.uint8]:
+    def buffer(self, size: int) -> NDArray[np.uint8]:
         """The memory of the request of a step, which starts at its first byte."""
-        if self._ask is None or self._ask.size < size:
-            self._answers.clear()
-            self._ask = self._workplace.room(size)
-        self._sent = np.empty(size, np.uint8) if self._ask is None else None
-        return self._sent if self._ask is None else self._ask.array()
+        if self._request is None or self._request.size < size:
+            self._replies.clear()
+            self._request = self._workplace.buffer(size)
+        self._sent = np.empty(size, np.uint8) if self._request is None else None
+        return self._sent if self._request is None else self._request.array()
 
-    def _answer(self, block: int) -> _engines.Room | None:
-        while self._ask is not None and len(self._answers) <= block:
+    def _reply(self, block: int) -> _engines.SharedBuffer | None:
+        while self._request is not None and len(self._replies) <= block:
             # Space for the statistics of all words, and more than the bounds of their documents need.
-            self._answers.append(self._workplace.room(self._ask.size + self._ask.size // 4))
-        return None if self._ask is None else self._answers[block]
+            self._replies.append(self._workplace.buffer(self._request.size + self._request.size // 4))
+        return None if self._request is None else self._replies[block]
 
-    def _asked(self) -> Any:
-        return self._workplace.share(self._sent) if self._ask is None else self._ask
+    def _shared_request(self) -> Any:
+        return self._workplace.share(self._sent) if self._request is None else self._request
 
     def _each(
         self, function: str, calls: list[tuple[Any, ...]], shards: list[list[int]]
@@ -233,19 +233,19 @@ class _TopicsStep:
 
     def score(self, seed: int, calls: list[list[Piece]]) -> list[NDArray[np.float64]]:
         """The scores of pieces of held-out documents."""
-        shared = self._asked()
+        shared = self._shared_request()
         shards = [[number for number, *_ in pieces] for pieces in calls]
         found = dict(self._each("heldout_step", [(self._corpus, shared, seed, pieces) for pieces in calls], shards))
         return [found[at] for at in range(len(calls))]
 
     def solve(self, blocks: list[Block]) -> list[NDArray[np.uint8]]:
         """The parts of blocks of shards."""
-        shared = self._asked()
-        calls = [(self._corpus, shared, block, self._answer(at)) for at, block in enumerate(blocks)]
+        shared = self._shared_request()
+        calls = [(self._corpus, shared, block, self._reply(at)) for at, block in enumerate(blocks)]
         parts: dict[int, NDArray[np.uint8]] = {}
         shards = [[number for number, *_ in block] for block in blocks]
         for at, part in self._each("shard_step", calls, shards):
-            answer = self._answer(at)
+            answer = self._reply(at)
             parts[at] = answer.array()[:part] if isinstance(part, int) and answer is not None else part
         return [parts[at] for at in range(len(calls))]
 
@@ -294,9 +294,9 @@ def fit_records(
             return {}
         solve = _FileSteps(workplace, "record_step")
         folders = [os.fspath(folder) for folder in include]
-        place = None if out is None else os.fspath(out)
+        folder = None if out is None else os.fspath(out)
         summary = _jensen.fit_shards(
-            program, text, folders, values, path, request, place, resume, solve, threads
+            program, text, folders, values, path, request, folder, resume, solve, threads
         )
         return json.loads(summary)  # type: ignore[no-any-return]
 
@@ -312,16 +312,16 @@ class _FileSteps:
         self._workplace, self._function = workplace, function
         self._shared: dict[str, Any] = {}
 
-    def __call__(self, told: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
+    def __call__(self, settings: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
         """Returns the answer of each shard. A share names its shard by number, file and digest."""
         workplace = self._workplace
-        if told not in self._shared:
-            self._shared[told] = workplace.share(told)
+        if settings not in self._shared:
+            self._shared[settings] = workplace.share(settings)
         everywhere = workplace.share(ask)
         parts: dict[int, bytes] = {}
-        calls = [(self._shared[told], file, digest, everywhere, share) for _, file, digest, share in shares]
-        homes = [number for number, *_ in shares]
-        for at, part in _engines.each(workplace, self._function, calls, homes):
+        calls = [(self._shared[settings], file, digest, everywhere, share) for _, file, digest, share in shares]
+        groups = [number for number, *_ in shares]
+        for at, part in _engines.each(workplace, self._function, calls, groups):
             if isinstance(part, _engines.Lost):
                 raise RuntimeError(
                     f"the shard {shares[at][1]!r} lost {_engines.TRIES} workers ({part}): "
@@ -374,10 +374,10 @@ def fit_mixture(
     with _engines.driver(engine, workers) as workplace:
         if workplace is None:
             return {}
-        workplace.begin()
-        place = None if out is None else os.fspath(out)
+        workplace.start_workers()
+        folder = None if out is None else os.fspath(out)
         step = _FileSteps(workplace, "point_step")
-        summary = _jensen.fit_point_shards(tables, request, place, resume, step, threads)
+        summary = _jensen.fit_point_shards(tables, request, folder, resume, step, threads)
         return json.loads(summary)  # type: ignore[no-any-return]
 
 
@@ -386,14 +386,14 @@ def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     given = [files] if isinstance(files, (str, os.PathLike)) else files
     found: list[str] = []
     for path in given:
-        place = os.path.abspath(path)
+        absolute = os.path.abspath(path)
         inside = None
-        if os.path.isdir(place):
+        if os.path.isdir(absolute):
             # Skips files that other programs write next to their tables, such as `_SUCCESS`.
-            inside = sorted(name for name in os.listdir(place) if name[0] not in "._")
+            inside = sorted(name for name in os.listdir(absolute) if name[0] not in "._")
         if inside == []:
             raise ValueError(f"the folder {os.fspath(path)!r} has no files")
-        found += [place] if inside is None else [os.path.join(place, name) for name in inside]
+        found += [absolute] if inside is None else [os.path.join(absolute, name) for name in inside]
     if not found:
         raise ValueError("no files are given")
     twice = {path for path in found if found.count(path) > 1}

@@ -58,22 +58,22 @@ def _class(name, what):
 def _signature(name, what):
     """One line, or a parameter a line where that is too long."""
     signature = inspect.signature(what)
-    told: list[str] = []
+    parts: list[str] = []
     for parameter in signature.parameters.values():
         if parameter.name == "self":
             continue
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in told:
-            told.append("*")
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
         star = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         if "factory" in default:
             default = " = {}"
-        told.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
+        parts.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
     gives = "" if inspect.isclass(what) else f" -> {signature.return_annotation}"
-    line = f"{name}({', '.join(told)}){gives}"
+    line = f"{name}({', '.join(parts)}){gives}"
     if len(line) <= 100:
         return line
-    body = "".join(f"    {part},\n" for part in told)
+    body = "".join(f"    {part},\n" for part in parts)
     return f"{name}(\n{body}){gives}"
 
 
@@ -154,11 +154,11 @@ def _words(text):
 def _printed(script):
     """What a script prints, and the names of its pictures, which are kept beside the page when it is made."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "MPLBACKEND": "Agg"}
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, script]
-        run = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, encoding="utf-8")
+        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8")
         assert run.returncode == 0, f"{script.name} failed:\n{run.stdout}{run.stderr}"
-        pictures = sorted(Path(place).glob("*.png"))
+        pictures = sorted(Path(folder).glob("*.png"))
         for picture in pictures:
             kept = PICTURES / picture.name
             if os.environ.get("JENSEN_GOLDEN") == "update":

@@ -60,7 +60,7 @@ def table(folder):
 
 
 def listening():
-    """Addresses at which this process and those that it started wait for others, in hexadecimal."""
+    """The addresses on which this process and its child processes listen, in hexadecimal."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -451,7 +451,7 @@ def test_threads_of_a_driver_have_their_own_answers():
 @pytest.mark.parametrize("room", [True, False])
 def test_blocks_are_the_same_with_and_without_shared_memory(corpus, natively, workers, room, tmp_path, monkeypatch):
     monkeypatch.setattr(_engines, "LARGE", 1)
-    monkeypatch.setattr(_engines, "_has_room", lambda size: room)
+    monkeypatch.setattr(_engines, "_fits_in_shared_memory", lambda size: room)
     distributed.fit_topics(corpus, **TOPICS, temper="global", workers=workers, out=tmp_path / "fit")
     assert learned(tmp_path / "fit") == natively["global"]
 
@@ -723,11 +723,11 @@ def test_a_lost_shard_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at,
     plain, made = _engines.each, []
     call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "workers": 1}
 
-    def each(engine, function, calls, homes=None):
+    def each(engine, function, calls, groups=None):
         made.append(len(calls))
         if len(made) == at:
             yield 0, _engines.Lost("the machine is gone")
-        yield from plain(engine, function, calls, homes)
+        yield from plain(engine, function, calls, groups)
 
     monkeypatch.setattr(_engines, "each", each)
     if at < 0:

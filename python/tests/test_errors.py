@@ -54,7 +54,7 @@ def test_nan_data_are_said(line):
         jensen.fit(LINE, line)
 
 
-def test_a_wrong_program_has_its_place():
+def test_a_wrong_program_has_its_location():
     with pytest.raises(jensen.StanError) as raised:
         jensen.fit("parameters { real x; }\nmodel { y ~ normal(0, 1); }")
     assert "2" in str(raised.value) and "y" in str(raised.value)

@@ -283,11 +283,11 @@ def test_a_fork_after_a_fit_can_fit(line):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_progress_is_told():
-    told = []
-    fit = jensen.fit(density=_slow, dim=2, progress=lambda *what: told.append(what))
+def test_progress_is_reported():
+    reports = []
+    fit = jensen.fit(density=_slow, dim=2, progress=lambda *what: reports.append(what))
     assert fit.trusted
-    assert told and all(len(what) == 4 and np.isfinite(what[2]) for what in told)
+    assert reports and all(len(what) == 4 and np.isfinite(what[2]) for what in reports)
 
 
 def _slow(points):

@@ -145,10 +145,10 @@ def test_minibatches_average_to_the_log_density():
     likelihood = data["y"][record] * eta - np.log1p(np.exp(eta))
     assert model.estimate(b, [record]) == pytest.approx(-(b @ b) / 8 + 12 * likelihood, rel=1e-10)
     # A fit is that of the flags, and warns here, where it was asked for.
-    with pytest.warns(jensen.TrustWarning, match="50 iterations") as told:
+    with pytest.warns(jensen.TrustWarning, match="50 iterations") as warned:
         fit = model.fit(batch=4, seed=1, max_iters=50)
         same = jensen.fit(LOGISTIC, data, exchangeable="N", batch=4, seed=1, max_iters=50)
-    assert {warning.filename for warning in told} == {__file__}
+    assert {warning.filename for warning in warned} == {__file__}
     assert np.array_equal(fit["b"], same["b"])
 
 

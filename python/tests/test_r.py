@@ -13,8 +13,8 @@ SCRIPT = """
 suppressMessages({library(rstan); library(posterior)})
 fit <- read_stan_csv(commandArgs(TRUE)[1])
 draws <- as_draws_df(as.matrix(fit))
-told <- summarise_draws(draws, "mean", "sd", "quantile2")
-chosen <- told[match(c("alpha", "beta", "y_rep[2]"), told$variable), c("mean", "sd", "q5", "q95")]
+summaries <- summarise_draws(draws, "mean", "sd", "quantile2")
+chosen <- summaries[match(c("alpha", "beta", "y_rep[2]"), summaries$variable), c("mean", "sd", "q5", "q95")]
 cat(ndraws(draws), format(as.matrix(chosen), digits = 17), sep = "\\n")
 """
 

@@ -67,7 +67,7 @@ def test_a_fit_is_that_of_data_in_memory(tmp_path):
     assert str(tmp_path / "rows") in json.dumps(settings)
 
 
-def test_what_cannot_be_read_is_one_error_with_its_place(tmp_path):
+def test_an_unreadable_file_is_one_error_with_its_location(tmp_path):
     shared, _ = write(tmp_path / "rows")
     file = tmp_path / "rows" / "part-1.parquet"
     good = file.read_bytes()

@@ -89,9 +89,9 @@ ESTIMATORS = [
 def test_the_checks_of_scikit_learn_pass(estimator, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
+        results = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
     # What is expected to fail does: the list has nothing that passes.
-    failed = {check["check_name"] for check in told if check["status"] == "xfail"}
+    failed = {check["check_name"] for check in results if check["status"] == "xfail"}
     assert failed == set(expected)
 
 
@@ -287,8 +287,8 @@ def test_topics_take_sparse_counts_as_they_are(corpus):
     shares = mine.transform(fresh)
     assert np.allclose(shares.sum(axis=1), 1) and shares.min() > 0
     # A wide matrix that would be 80 GB as a dense one.
-    places = np.arange(20_000), np.arange(20_000) * 25
-    wide = sparse.csr_matrix((np.ones(20_000), places), shape=(20_000, 500_000))
+    indices = np.arange(20_000), np.arange(20_000) * 25
+    wide = sparse.csr_matrix((np.ones(20_000), indices), shape=(20_000, 500_000))
     assert LatentDirichletAllocation(2, max_iter=1, random_state=0).fit(wide).components_.shape == (2, 500_000)
     with pytest.raises(ValueError, match="[Nn]egative"):
         mine.fit(-counts)
@@ -320,7 +320,7 @@ def test_other_threads_run_during_a_fit():
     while fit.is_alive():
         time.sleep(0.001)
         turns += 1
-    # A fit that kept the interpreter would leave a turn or two.
+    # A fit that held the interpreter lock would allow one or two iterations.
     assert turns > 20
 
 
@@ -357,8 +357,8 @@ def test_regression_is_that_of_scikit_learn(waves):
     X, f, rng = waves
     y = f + rng.normal(scale=0.2, size=len(f))
     at = rng.uniform(-3, 3, size=(30, 2))
-    told = {"noise_variance": 0.04, "standardise": False}
-    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), **told).fit(X, y)
+    settings = {"noise_variance": 0.04, "standardise": False}
+    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), **settings).fit(X, y)
     theirs = Theirs(ConstantKernel(1.5) * Square(0.8), alpha=0.04, optimizer=None).fit(X, y)
     for mine, other in zip(fixed.predict(at, return_std=True), theirs.predict(at, return_std=True), strict=True):
         assert np.allclose(mine, other, atol=1e-5)

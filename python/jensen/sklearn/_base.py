@@ -32,7 +32,7 @@ class Judged(BaseEstimator):
     threads: int | None = None
 
     def _judge(self, summary: str) -> dict[str, Any]:
-        """Keeps the verdict of a study on its fit, and warns if the fit is not trusted."""
+        """Stores the verdict of a fit job, and warns if the fit is not trusted."""
         info: dict[str, Any] = json.loads(summary)
         self.info_ = info
         self.trusted_ = bool(info["trusted"])

@@ -142,5 +142,5 @@ def _draw(rng: Any, mean: Array, covariance: Array) -> Array:
         return drawn
     # Constant columns, and copies of columns in other units, have no variance of their own.
     variances, axes = np.linalg.eigh(covariance)
-    turned: Array = mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
-    return turned
+    draw: Array = mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
+    return draw

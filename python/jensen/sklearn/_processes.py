@@ -27,8 +27,8 @@ class _GaussianProcess(LatentGaussian):
     def _search(self) -> dict[str, Any]:
         several = self.learn_hyperparameters and self.n_starts > 1
         starts = self.n_starts if several else None
-        told: dict[str, Any] = {"fixed": not self.learn_hyperparameters, "restarts": starts}
-        return told if self.learn_hyperparameters else {**told, "hyperparameters": None}
+        settings: dict[str, Any] = {"fixed": not self.learn_hyperparameters, "restarts": starts}
+        return settings if self.learn_hyperparameters else {**settings, "hyperparameters": None}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -51,7 +51,7 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
     standardise : bool
         Standardise columns and normal responses for the fit; results are in the units of the data.
     hyperparameters : {"integrate", "point"}
-        Integrate over what the kernel leaves free, or maximise the bound over it.
+        Whether to integrate over hyperparameters without a fixed value, or to maximise the bound over them.
     learn_hyperparameters : bool
         Whether it is learnt at all.
     n_starts : int

@@ -74,7 +74,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     bound_ : float
         Evidence lower bound of the untempered model in nats, estimated from a sample of the documents.
     n_iter_ : int
-        Passes made, rounded up.
+        Number of passes, rounded up.
     n_batch_iter_ : int
         Minibatches taken, those of earlier calls of ``partial_fit`` included.
     trusted_, verdict_, info_
@@ -135,8 +135,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             "max_seconds": self.max_seconds,
             "seed": seed,
         }
-        made = _jensen.fit_topics(documents, start, encode(request), self.threads)
-        summary, components, priors, self.topic_word_prior_, steps, population, words, self._collapsed = made
+        result = _jensen.fit_topics(documents, start, encode(request), self.threads)
+        summary, components, priors, self.topic_word_prior_, steps, population, words, self._collapsed = result
         self.doc_topic_prior_ = priors[0] if len(set(priors)) == 1 else np.array(priors)
         self.components_: Array = components
         self.n_batch_iter_ = int(steps)
