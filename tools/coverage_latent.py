@@ -319,8 +319,8 @@ def held(fit, truth):
 
 def measure(binary, name, simulations, seed):
     found, refused, errors, plain = {}, [], [], []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         for number in range(simulations):
             rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
             one = MODELS[name](rng, folder)
@@ -331,8 +331,8 @@ def measure(binary, name, simulations, seed):
             if not fit["trusted"]:
                 refused.append([number, fit["warnings"][-1]])
             if fit["plain"]:
-                told = fit["plain"]
-                plain.append([(told["plain"] - told["own"]) * told["observations"], (told["plain"] - told["own"]) / told["error"], told["columns"]])
+                result = fit["plain"]
+                plain.append([(result["plain"] - result["own"]) * result["observations"], (result["plain"] - result["own"]) / result["error"], result["columns"]])
             for kind, share in held(fit, one.truth).items():
                 found.setdefault(kind, []).append(share)
     kinds = {kind: [float(np.mean(v)), float(np.std(v) / math.sqrt(len(v)))] for kind, v in found.items()}

@@ -105,10 +105,10 @@ def main():
             command = [args.binary, "latent", "fit", "--data", path, "--prior", prior, "--likelihood", likelihood, "--response", "y", "--json",
                        "--threads", "1", "--exit-zero", "--quiet"]
             _, refused, _, _ = run([*command, "--memory-limit", "1KiB"])
-            told = re.search(r"would take ([\d.]+) (B|KiB|MiB|GiB)", refused)
-            if not told:
+            estimate = re.search(r"would take ([\d.]+) (B|KiB|MiB|GiB)", refused)
+            if not estimate:
                 raise SystemExit(f"{name}: {refused}")
-            expected = float(told[1]) * UNITS[told[2]]
+            expected = float(estimate[1]) * UNITS[estimate[2]]
             code, errors, peak, seconds = run(command)
             note = "" if code == 0 else f" {code}: {errors.strip()}"
             print(f"| {name} | {expected / 2**20:.0f} | {peak / 2**20:.0f} | {expected / peak:.2f} |{note} {seconds:.1f}", flush=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-COMPONENTS, COLUMNS, LEAVES, PER_LEAF = 20, 8, 8, 125_000
+COMPONENTS, COLUMNS, SHARDS, PER_SHARD = 20, 8, 8, 125_000
 
 
 def main() -> None:
@@ -23,9 +23,9 @@ def main() -> None:
     means = rng.normal(scale=6, size=(COMPONENTS, COLUMNS))
     sds = rng.uniform(0.5, 1.5, size=(COMPONENTS, COLUMNS))
     parts = []
-    for shard in range(LEAVES):
-        which = rng.integers(COMPONENTS, size=PER_LEAF)
-        parts.append(means[which] + sds[which] * rng.normal(size=(PER_LEAF, COLUMNS)))
+    for shard in range(SHARDS):
+        which = rng.integers(COMPONENTS, size=PER_SHARD)
+        parts.append(means[which] + sds[which] * rng.normal(size=(PER_SHARD, COLUMNS)))
         np.save(shards / f"{shard}.npy", parts[-1])
     np.save(folder / "all.npy", np.concatenate(parts))
 

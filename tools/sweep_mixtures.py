@@ -10,7 +10,7 @@ Needs nothing but Python. The posteriors, the first three about a unit normal wi
     cauchy    a location under two Cauchy observations at -s and s, whose scale is w
 
 Mean and standard deviation are exact. A cell gives the fits of all seeds: wrong (trusted, with a mean off by more than .15 sd or
-an sd by more than 10 %, in excess of two Monte-Carlo standard errors), right, untold (trusted, with a reason in place of the sd), and
+an sd by more than 10 %, in excess of two Monte-Carlo standard errors), right, undefined (trusted, with a reason in place of the sd), and
 refused (not trusted).
 """
 
@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 
-OUTCOMES = ("wrong", "right", "untold", "refused")
+OUTCOMES = ("wrong", "right", "undefined", "refused")
 # Dimensions, weights and sizes by kind.
 GRID = {
     "scales": ((1, 5, 20), (0.5, 0.1, 0.01), (1e-6, 0.02, 30, 1000)),
@@ -58,7 +58,7 @@ def judged(fit, mean, sd):
     if x.get("mean") is not None and abs(x["mean"] - mean) > 0.15 * sd + 2 * (x.get("mcse") or 0):
         return "wrong"
     if x.get("sd") is None:
-        return "untold"
+        return "undefined"
     chance = 2 / math.sqrt(2 * x["ess"]) if x.get("ess") else 0.0
     return "wrong" if abs(x["sd"] / sd - 1) > 0.1 + chance else "right"
 

@@ -56,7 +56,7 @@ def compared(moments, fit):
         own = summaries.get(name)
         if mean is None:
             if own is None or own["sd"] is not None:
-                out.append(f"an sd of {name} is told")
+                out.append(f"an sd of {name} is reported")
             continue
         # What the tails of draws leave open is said, and no fault.
         if own is not None and own.get("undefined"):

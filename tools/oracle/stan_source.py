@@ -22,7 +22,7 @@ def strip_comments(text):
 
 
 def tightened(text):
-    """The program with solvers that are asked for a tolerance of 1e-11 in the place of 1e-8."""
+    """The program with a solver tolerance of 1e-11 instead of 1e-8."""
     return text.replace("1e-8", "1e-11")
 
 

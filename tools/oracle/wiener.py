@@ -60,10 +60,10 @@ def rule(n):
 RULE = rule(26)
 
 
-def smooth(f, places):
-    """The integral of a smooth function, between each two neighbouring places by 26 nodes."""
+def smooth(f, points):
+    """The integral of a smooth function, between each two neighbouring points by 26 nodes."""
     half = lambda a, b: (b - a) / 2
-    return fsum(half(a, b) * w * f(a + half(a, b) * (1 + x)) for a, b in zip(places, places[1:]) for x, w in RULE)
+    return fsum(half(a, b) * w * f(a + half(a, b) * (1 + x)) for a, b in zip(points, points[1:]) for x, w in RULE)
 
 
 check()

@@ -42,13 +42,13 @@ def jensen(binary, folder, seed):
 def nuts(folder, names, args):
     """Errors of the means of `names`, worst R-hat, processor seconds of warm-up and building, and of sampling."""
     data = folder / "data.json"
-    begun, told = time.process_time(), io.StringIO()
-    with contextlib.redirect_stdout(told):
+    begun, output = time.process_time(), io.StringIO()
+    with contextlib.redirect_stdout(output):
         model = stanli.Model(stan_file=str(folder / "model.stan"), data=str(data) if data.exists() else None)
         built = time.process_time() - begun
         fit = model.sample(chains=args.chains, samples=args.draws, seed=args.seed, parallel_chains=1)
     spent = time.process_time() - begun - built
-    seconds = {what: sum(float(s) for s in re.findall(rf"([0-9.]+) seconds \({what}\)", told.getvalue()))
+    seconds = {what: sum(float(s) for s in re.findall(rf"([0-9.]+) seconds \({what}\)", output.getvalue()))
                for what in ("Warm-up", "Sampling")}
     share = seconds["Sampling"] / (seconds["Warm-up"] + seconds["Sampling"])
     summary = fit.summary()
@@ -78,7 +78,7 @@ def main():
         errors = {p["name"]: p["mcse"] for p in fit["parameters"] if p.get("mcse")}
         try:
             theirs, rhat, warm, sampling = nuts(folder, list(errors), args)
-        except Exception as error:  # What stanli cannot do is told in its own words.
+        except Exception as error:  # The table shows the message of stanli.
             print(f"| {name} | {fit['dim']} | {own:.2f} | {fit['trusted']} | {str(error).splitlines()[0][:60]} | | | |", flush=True)
             continue
         more = max((theirs[n] / errors[n]) ** 2 for n in theirs if np.isfinite(theirs[n]))
@@ -86,12 +86,12 @@ def main():
         good = fit["trusted"] and rhat <= 1.01
         if good:
             ratios.append(equal / own)
-        told = f"{equal / own:.1f}" if good else f"({equal / own:.1f})"
+        shown = f"{equal / own:.1f}" if good else f"({equal / own:.1f})"
         print(f"| {name} | {fit['dim']} | {own:.2f} | {'yes' if fit['trusted'] else 'no'} | {warm + sampling:.2f} | {rhat:.3f} "
-              f"| {equal:.2f} | {told} |", flush=True)
+              f"| {equal:.2f} | {shown} |", flush=True)
     if ratios:
         print(f"\nmedian {statistics.median(ratios):.1f}, least {min(ratios):.1f}, most {max(ratios):.1f} "
-              f"of {len(ratios)} programs where both stand by their draws")
+              f"of {len(ratios)} programs where both methods pass their checks")
 
 
 if __name__ == "__main__":

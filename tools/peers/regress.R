@@ -11,8 +11,8 @@ suppressMessages({
 out <- commandArgs(trailingOnly = TRUE)[1]
 dir.create(out, showWarnings = FALSE, recursive = TRUE)
 
-# The usual priors of Jensen for a formula of brms: `location` and `unit` are the place and the scale of the predictor, `scale` the standard
-# deviation of the response.
+# The default priors of Jensen for a formula of brms. `location` and `unit` are the location and scale of the predictor, and `scale` is the
+# standard deviation of the response.
 usual <- function(formula, data, family, location, unit, scale, own, ...) {
   rows <- get_prior(formula, data, family, ...)
   standata <- make_standata(formula, data, family, ...)

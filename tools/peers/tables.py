@@ -246,9 +246,9 @@ def compare(name, task, X, y, epochs):
         best = max(others, key=np.mean)
         difference, trusted = np.array(own) - np.array(best), np.array(trusted)
         error = difference.std(ddof=1) / np.sqrt(len(folds))
-        told = difference[trusted]
-        enough = len(told) > 1
-        behind = enough and told.mean() < -2 * told.std(ddof=1) / np.sqrt(len(told))
+        kept = difference[trusted]
+        enough = len(kept) > 1
+        behind = enough and kept.mean() < -2 * kept.std(ddof=1) / np.sqrt(len(kept))
         print(
             f"| {name} | {what} | {np.mean(own):.3f} | {np.mean(best):.3f} | {difference.mean():.3f} ± {error:.3f} | "
             f"{trusted.sum()} of {len(folds)} | {'behind' if behind else ''} | {seconds[0]:.1f} | {seconds[1]:.1f} |",
