@@ -115,13 +115,13 @@ pub fn wheel(root: &Path) -> Result<Ended, String> {
         ));
     }
     let build = ["-m", "maturin", "build", "-q", "--zig", "--profile", "dist"];
-    let place = [
+    let output = [
         "--compatibility",
         "manylinux2014",
         "--out",
         "target/release-wheels",
     ];
-    main.run(&[&build[..], &place].concat())?;
+    main.run(&[&build[..], &output].concat())?;
     println!("{}", newest(&root.join("target/release-wheels"))?);
     Ok(Ended::Done)
 }

@@ -80,7 +80,7 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
     times.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     println!(
-        "the slowest of {} tests, in seconds by the clock:",
+        "the slowest of {} tests, in seconds of wall-clock time:",
         times.len()
     );
     for (name, seconds) in times.iter().take(SHOWN) {
