@@ -9,12 +9,12 @@ from typing import Any, Union
 
 import numpy as np
 
-#: Data: values by name, a data frame whose columns are taken by name, or a file (Stan JSON, a CSV table or an R dump).
+#: Data: values by name, a data frame with named columns, or a file (Stan JSON, a CSV table or an R dump).
 Data = Union[Mapping[str, Any], "os.PathLike[str]", str, None]
 
 
 def read_program(model: str | os.PathLike[str]) -> tuple[str, str]:
-    """Name and text of a program that is given as a path or as its source."""
+    """Returns name and text of a program, which is a path or source text."""
     if not isinstance(model, (str, os.PathLike)):
         raise TypeError(f"a program of type {type(model).__name__}: expected a path, its source, or a jensen.Model")
     text = os.fspath(model)
@@ -32,7 +32,7 @@ def read_program(model: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
-    """Arrays by name, or a file."""
+    """Returns arrays by name, or the path of a file."""
     if data is None:
         return None, None
     if isinstance(data, (str, os.PathLike)):
@@ -53,12 +53,12 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def paths_of(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Absolute paths, because workers and later calls may have other working folders."""
+    """Returns absolute paths, because workers and later calls may have other working directories."""
     return [os.path.abspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def as_array(name: str, value: Any) -> Any:
-    """The value as ``int64`` or ``float64`` in C order; complex numbers have a last axis of real and imaginary part."""
+    """Converts a value to ``int64`` or ``float64`` in C order. Complex numbers get a last axis of real and imaginary part."""
     if isinstance(value, tuple):
         return tuple(as_array(name, slot) for slot in value)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
@@ -69,7 +69,7 @@ def as_array(name: str, value: Any) -> Any:
         raise ValueError(f"`{name}`: the lists in it have different lengths; a Stan array is rectangular") from None
     kind = array.dtype.kind
     if kind == "O":
-        # Python integers beyond 64 bits, strings among numbers, missing values.
+        # The array has Python integers beyond 64 bits, strings among numbers, or missing values.
         if any(element is None for element in array.reshape(-1)):
             raise TypeError(f"`{name}` holds None: expected numbers")
         try:

@@ -1,5 +1,7 @@
-"""Engines run pure functions of the extension module in other processes. An engine submits calls, waits for them, and
-distinguishes a lost worker from an error of the call; all other code is the same for all engines.
+"""Engines run pure functions of the extension module in other processes.
+
+An engine submits calls, waits for them, and distinguishes a lost worker from an error of the call. All other code is
+the same for all engines.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from ._extra import extra
 
 EngineName = Literal["local", "ray", "mpi"]
 
-#: Largest number of workers that one call may lose: a call may kill every worker that runs it.
+#: Largest number of workers that one call may lose. The limit exists because a call may kill every worker that runs it.
 TRIES = 5
 
 
 class Lost(Exception):
-    """A worker ended without an answer: someone killed it, or its machine stopped."""
+    """A worker ended without an answer, because a user or the system killed it, or its machine stopped."""
 
 
 class Engine(Protocol):
@@ -44,23 +46,24 @@ class Engine(Protocol):
         """Prepares a value as an argument of many calls."""
 
     def start_workers(self) -> None:
-        """Starts workers early, while the driver does other work, for engines that otherwise start them at the first call."""
+        """Starts the workers now instead of at the first call, so that they start while the driver does other work."""
 
     def buffer(self, size: int) -> SharedBuffer | None:
-        """Memory of this number of bytes as an argument of calls, which driver and workers see as an array of bytes; ``None`` if
-        workers cannot share memory with the driver.
+        """Returns memory of this number of bytes that driver and workers share, as an argument of calls.
+
+        Returns ``None`` if workers cannot share memory with the driver.
         """
 
     def submit(self, call: tuple[Any, ...], group: int | None = None) -> Any:
-        """Starts ``run_call(*call)``. If the engine can choose the worker, calls of one group go to one worker, one after the other,
-        and reuse the memory of that worker.
+        """Starts ``run_call(*call)``. If the engine can choose workers, one worker runs all calls of a group, one after the
+        other, so that they reuse its memory.
         """
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
-        """The finished calls, at least one."""
+        """Waits for at least one call to finish, and returns all finished calls."""
 
     def result(self, handle: Any) -> Any:
-        """The result of the call; raises ``Lost``, or the error of the call."""
+        """Returns the result of the call. Raises ``Lost``, or the error of the call."""
 
 
 def run_call(version: str, function: str, *arguments: Any) -> Any:
@@ -76,14 +79,15 @@ def run_call(version: str, function: str, *arguments: Any) -> Any:
 def each(
     engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """The numbers and results of calls in the order in which they end. One worker runs all calls of one group. If a worker is
-    lost, its call runs again; after ``TRIES`` lost workers the result of the call is ``Lost``.
+    """Yields indices and results of calls in the order in which they end. One worker runs all calls of a group.
+
+    If a worker is lost, its call runs again. After ``TRIES`` lost workers, the result of the call is ``Lost``.
     """
     waiting = deque(range(len(calls)))
     tries = [0] * len(calls)
     running: dict[Any, int] = {}
     while waiting or running:
-        # Calls with a group wait in the queue of their group.
+        # Calls of a group wait in the queue of its worker.
         while waiting and (groups is not None or len(running) < engine.workers):
             at = waiting.popleft()
             group = None if groups is None else groups[at]
@@ -102,7 +106,7 @@ def each(
 
 
 def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[Engine | None]:
-    """Opens the engine of the driver. Other ranks of MPI run calls until the driver ends, and then get ``None``."""
+    """Opens the engine of the driver. Other MPI ranks run calls until the driver ends, and then receive ``None``."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers is {workers}: expected at least 1")
     if engine == "local":
@@ -114,15 +118,15 @@ def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[En
     raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
 
 
-#: Shared arguments of this many bytes or more use shared memory. Smaller ones are as fast through pipes.
+#: Size in bytes from which shared arguments use shared memory. Pipes are as fast for smaller arguments.
 LARGE = 1 << 18
 
-#: The last value that this process received, by its name: the calls of one step have the same arguments.
+#: Name and bytes of the last value that this process read. All calls of one step have the same shared argument.
 _received_last: tuple[str, bytes] = ("", b"")
 
 
 class _InMemory:
-    """Bytes in shared memory during the lifetime of this object. In a worker they are ``bytes``."""
+    """A value in shared memory during the lifetime of this object. Unpickling in a worker gives ``bytes``."""
 
     def __init__(self, value: bytes) -> None:
         from multiprocessing.shared_memory import SharedMemory
@@ -139,8 +143,9 @@ class _InMemory:
 
 
 class SharedBuffer:
-    """Shared memory during the lifetime of this object, which every process with the object can read and
-    write. In a worker it is an array."""
+    """Shared memory during the lifetime of this object, which driver and workers can read and write. Unpickling in a worker
+    gives an array.
+    """
 
     def __init__(self, size: int) -> None:
         from multiprocessing.shared_memory import SharedMemory
@@ -150,7 +155,7 @@ class SharedBuffer:
         self._free = weakref.finalize(self, _free, self._block)
 
     def array(self) -> NDArray[np.uint8]:
-        """Delete the array before this object."""
+        """The memory as an array, which the caller must delete before this object."""
         buffer: Any = self._block.buf
         return np.frombuffer(buffer, np.uint8, self.size)
 
@@ -158,7 +163,7 @@ class SharedBuffer:
         return _attached, (self._block.name, self.size)
 
 
-#: The mapped rooms of this process, by their names: every step of a run uses the same rooms.
+#: Shared memory that this process has mapped, by name. Every step of a run uses the same memory.
 _mappings: dict[str, Any] = {}
 
 
@@ -189,7 +194,7 @@ def _received(name: str, size: int) -> bytes:
 
 
 def _fits_in_shared_memory(size: int) -> bool:
-    """Whether shared memory has space for this number of bytes: exceeding its limit would end the process."""
+    """Whether shared memory has space for this number of bytes. A write beyond its limit would end the process."""
     try:
         about = os.statvfs("/dev/shm")
     except (AttributeError, OSError):
@@ -232,14 +237,16 @@ def _serve(pipe: Connection) -> None:
 
 
 class _Process:
-    """A worker process with its own pipe, which closes when the process ends, even within an answer. Workers of an executor
-    share queues, and a worker that is killed while it writes to a queue or has its lock blocks the others and the driver.
+    """A worker process with its own pipe, which closes when the process ends, even within an answer.
+
+    Workers of an executor share queues instead. A worker that is killed while it writes to a queue or holds its lock
+    blocks the other workers and the driver.
     """
 
     def __init__(self) -> None:
         import multiprocessing
 
-        # No fork, because this process may have threads.
+        # A fork would be unsafe, because this process may have threads.
         spawn = multiprocessing.get_context("spawn")
         self.pipe, other_end = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(other_end,), daemon=True)
@@ -248,7 +255,7 @@ class _Process:
         self.call: _Call | None = None
 
     def ask(self, call: _Call) -> None:
-        """Raises ``OSError`` where the process has ended. What cannot be sent is the call's own error."""
+        """Sends the call. Raises ``OSError`` if the process has ended. A pickling error becomes the error of the call."""
         try:
             message = pickle.dumps(call.arguments)
         except Exception as error:
@@ -258,7 +265,7 @@ class _Process:
         self.pipe.send_bytes(message)
 
     def answer(self) -> None:
-        """Ends the call. Raises ``EOFError`` or ``OSError`` where the process has ended without an answer."""
+        """Receives the answer of the call. Raises ``EOFError`` or ``OSError`` if the process has ended without one."""
         call, message = self.call, self.pipe.recv_bytes()
         assert call is not None
         self.call = None
@@ -280,10 +287,10 @@ class _Local(AbstractContextManager["_Local"]):
     def __init__(self, workers: int | None) -> None:
         self.workers = workers or os.cpu_count() or 1
         self._processes: list[_Process | None] = [None] * self.workers
-        #: Waiting calls: for any worker, and for each worker.
+        #: Waiting calls for any worker, and queues of calls for each worker.
         self._waiting: deque[_Call] = deque()
         self._own_queues: list[deque[_Call]] = [deque() for _ in range(self.workers)]
-        #: Several threads of a driver send calls at the same time; one of them reads the answers for all.
+        #: Several threads of a driver may send calls at the same time. One of them reads the answers for all.
         self._lock = threading.Condition()
         self._is_read = False
 
@@ -376,7 +383,7 @@ class _Local(AbstractContextManager["_Local"]):
 
 
 class _Mpi(AbstractContextManager["_Mpi | None"]):
-    """Ranks of MPI. Rank 0 is the driver, and the other ranks run its calls until it ends."""
+    """MPI ranks. Rank 0 is the driver, and the other ranks run its calls until it ends."""
 
     executor: futures.Executor
 
@@ -387,7 +394,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         # A single rank serves its own calls, in a thread.
         ranks = max(communicator.Get_size() - 1, 1)
         if workers not in (None, ranks):
-            raise ValueError(f"workers is {workers}, but MPI has started {ranks} beside the driver: leave it out")
+            raise ValueError(f"workers is {workers}, but MPI started {ranks} besides the driver: omit it")
         self.workers = ranks
         self._pool = mpi.MPICommExecutor(communicator, root=0)
 
@@ -417,7 +424,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         try:
             return handle.result()
         except Exception as error:
-            # Executors put the worker's trace, which has the same message, before the error.
+            # Executors chain the error to the worker's traceback, which has the same message.
             raise error from None
 
     def __exit__(self, *raised: Any) -> None:
@@ -433,9 +440,10 @@ class _Actor:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Inside the block, Ray starts on the loopback address, which only this machine reaches. On Linux, Ray would otherwise use
-    the machine's network address, even if the caller names the loopback. Ray has a setting for other systems that prevents
-    this, and reads it at import.
+    """Makes Ray start on the loopback address, which only this machine can reach.
+
+    On Linux, Ray uses the machine's network address even if the caller names the loopback address. A setting for other
+    systems prevents this, and Ray reads it at import.
     """
     from ray._private import ray_constants  # type: ignore[import-not-found, unused-ignore]
 
@@ -453,7 +461,7 @@ def _on_loopback() -> Iterator[None]:
 
 
 class _Ray(AbstractContextManager["_Ray"]):
-    """Workers of a Ray cluster: that which is connected or that ``RAY_ADDRESS`` names, else one of this machine."""
+    """Workers of a Ray cluster: the connected cluster, or the cluster of ``RAY_ADDRESS``, or a cluster on this machine."""
 
     def __init__(self, workers: int | None) -> None:
         self._ray = extra("ray", "ray")
@@ -464,11 +472,11 @@ class _Ray(AbstractContextManager["_Ray"]):
             with _on_loopback():
                 self._ray.init(log_to_driver=False, num_cpus=workers, include_dashboard=False)
         self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
-        # Ray reports a lost worker, and the same loop as for all engines repeats the call.
+        # Ray only reports a lost worker. `each` repeats the call, as for all engines.
         self._run_call = self._ray.remote(num_cpus=1, max_retries=0)(run_call)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
         self._actors: dict[int, Any] = {}
-        #: Unfinished calls with a group: the number of the group and its actor.
+        #: For each unfinished call of a group, the index of the actor and the actor.
         self._grouped: dict[Any, tuple[int, Any]] = {}
 
     def share(self, value: Any) -> Any:
@@ -507,7 +515,7 @@ class _Ray(AbstractContextManager["_Ray"]):
             raise Lost(str(error).strip().split("\n")[0]) from error
 
     def __exit__(self, *_: object) -> None:
-        # A worker without references ends.
+        # Ray ends an actor without references.
         self._actors.clear()
         if self._own:
             self._ray.shutdown()

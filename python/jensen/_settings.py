@@ -11,7 +11,7 @@ import numpy as np
 
 
 def encode(request: Mapping[str, Any]) -> str:
-    """A request as JSON, without settings that are None: the command then uses its default."""
+    """Encodes a request as JSON. It omits settings that are None, so that they keep their defaults."""
     return json.dumps(_given(request), default=_plain)
 
 
