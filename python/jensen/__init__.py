@@ -1,4 +1,4 @@
-"""Variational inference for Stan programs and Python densities, with checks that show whether to trust each result.
+"""Fits Bayesian models by variational inference, and reports whether you can trust the result.
 
 >>> import jensen
 >>> fit = jensen.fit("model.stan", {"N": 3, "y": [1.0, 2.0, 0.5]})

@@ -419,12 +419,12 @@ def folds(data: Mapping[str, Any], k: int, *, count: str, records: Sequence[str]
     for name, array in arrays.items():
         if array.ndim < 1 or len(array) != n:
             raise ValueError(f"{name!r} has shape {array.shape}: expected {n} records, as {count!r} says")
-    made = {}
+    data_sets = {}
     for fold in range(k):
         kept = np.arange(n) % k != fold
         cut = {name: array[kept] for name, array in arrays.items()}
-        made[f"without fold {fold + 1} of {k}"] = {**data, **cut, count: int(kept.sum())}
-    return made
+        data_sets[f"without fold {fold + 1} of {k}"] = {**data, **cut, count: int(kept.sum())}
+    return data_sets
 
 
 def _named(datasets: Mapping[str, Data] | Sequence[Data]) -> list[tuple[str, Data]]:

@@ -91,13 +91,13 @@ class LatentGaussian(Judged):
     def _predict(self, X: Any, exposure: Any = None) -> tuple[Array, Array, Array]:
         """Returns means and variances of the linear predictors, and expected observations, at the rows of X."""
         X = matrix(self, X, reset=False)
-        beside: More = []
+        columns: More = []
         if exposure is not None:
-            beside.append((self._free("exposure"), _positive("exposure", exposure, X).tolist()))
-        made = _jensen.predict_latent(
-            self._columns, self._X, self._more, self._request, self._posterior, X, beside, self.threads
+            columns.append((self._free("exposure"), _positive("exposure", exposure, X).tolist()))
+        mean, variance, expected = _jensen.predict_latent(
+            self._columns, self._X, self._more, self._request, self._posterior, X, columns, self.threads
         )
-        return made[0], np.maximum(made[1], 0.0), made[2]
+        return mean, np.maximum(variance, 0.0), expected
 
     def _draw(self, X: Any, draws: int, random_state: Any) -> Array:
         """Returns joint draws of the linear predictors at the rows of X, one draw per row."""
