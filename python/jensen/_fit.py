@@ -71,7 +71,7 @@ class Fit:
 
     @property
     def converged(self) -> bool:
-        """Whether the optimiser's stopping rule holds."""
+        """Whether the optimiser met its stopping rule."""
         return bool(self._summary["converged"])
 
     @property
