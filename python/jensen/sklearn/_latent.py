@@ -94,7 +94,7 @@ class LatentGaussian(Judged):
         columns: More = []
         if exposure is not None:
             columns.append((self._free("exposure"), _positive("exposure", exposure, X).tolist()))
-        mean, variance, expected = _jensen.predict_latent(
+        mean, variance, expected, _ = _jensen.predict_latent(
             self._columns, self._X, self._more, self._request, self._posterior, X, columns, self.threads
         )
         return mean, np.maximum(variance, 0.0), expected
