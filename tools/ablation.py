@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--csv", type=pathlib.Path)
     args = parser.parse_args()
-    # Beyond the limit a fit still writes its draws.
+    # After the limit, a fit still writes its draws.
     args.timeout = int(3 * args.max_seconds) + 10
     known = trusted.answers(args.models)
     if args.names is None:

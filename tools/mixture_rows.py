@@ -1,10 +1,10 @@
-"""Rows of a Gaussian mixture in shards: what the book's figure for mixtures by shards is measured with.
+"""Writes rows of a Gaussian mixture in shards, for the book's figure on mixtures by shards.
 
     python tools/mixture_rows.py FOLDER
     jensen mixture fit FOLDER/all.npy --components 20 --covariance diagonal --seed 1 --threads 1 --out OUT
 
-and `fit_mixture("FOLDER/shards", 20, covariance="diagonal", seed=1, workers=2, out=…)`. A million rows of 8 columns, from 20
-components of diagonal covariances, in eight files of `shards` and in one, `all.npy`.
+and `fit_mixture("FOLDER/shards", 20, covariance="diagonal", seed=1, workers=2, out=…)`. The script writes a million rows of 8
+columns from 20 components with diagonal covariances, once as eight files in `shards` and once as the file `all.npy`.
 """
 
 import sys

@@ -209,7 +209,7 @@ def eight(y, noise, scale_prior, about, name, centred, mu_sd=5.0):
         var = k * noise**2 + (1 - k) ** 2 / precision
         return log_like, mean, 1 / precision, theta, var
 
-    # On the log scale of tau, by a fine trapezoidal rule: the integrand is analytic and dies at both ends.
+    # On the log scale of tau, by a fine trapezoidal rule: the integrand is analytic and vanishes at both ends.
     u = np.linspace(-25, 12, 20001)
     rows = [given(math.exp(x)) for x in u]
     log_w = np.array([row[0] + log_prior(math.exp(x)) + x for row, x in zip(rows, u)])
@@ -257,7 +257,7 @@ def hierarchies():
 
 
 def tail_modes():
-    """Effects seen with unit noise and a precision with the prior gamma(0.001, 0.001), which is anything up to a thousand where they are equal."""
+    """Effects observed with unit noise. Their precision has the prior gamma(0.001, 0.001); equal effects allow any precision up to a thousand."""
     seen = np.array([-1.0, 0.05, 1.7, -1.35, 3.3, -2.6])
     for part, spread in (("fifteenth", 0.9), ("sixth", 0.8)):
         y = np.round(spread * seen, 3)
@@ -403,7 +403,7 @@ def improper():
 
 
 def fresh():
-    """Other sizes of the shapes above, and shapes between them: what limits were not chosen on."""
+    """Other sizes of the shapes above, and shapes between them. No limit was chosen on them."""
     positive, unit = "<lower=0>", "<lower=0, upper=1>"
 
     def free(name, kind, about, parameters, model, answer=None):
@@ -539,7 +539,7 @@ def tails():
 
 
 def masses():
-    """Mass where an approximation that fits well does not look: slabs, other modes, tails."""
+    """Mass that a well-fitting approximation misses: slabs, other modes, tails."""
     def free(name, kind, about, program, answer):
         add(name, kind, about, f"// {about}.\n{program}", answer)
 
@@ -612,7 +612,7 @@ def masses():
     days, people = np.arange(1.0, 9.0), 1e5
 
     def infected(beta, gamma, li, steps=10):
-        """Infected people at the end of each day, by Runge and Kutta's fourth-order rule."""
+        """Infected people at the end of each day, by the fourth-order Runge-Kutta method."""
         i = people / (1 + np.exp(-li))
         s, h, out = people - i, 1 / steps, []
         rate = lambda s, i: (-beta * s * i / people, beta * s * i / people - gamma * i)

@@ -1,8 +1,7 @@
-"""Small rewrites of Stan programs, at the level of the source text.
+"""Rewrites Stan programs at the level of the source text.
 
-They serve the oracle values: reference implementations evaluate programs with
-the constants of `~` statements dropped and the Jacobian of the transforms
-included, so the other variants are made by changing the program.
+Reference implementations evaluate programs without the constants of `~` statements and with the Jacobians of the transforms. The oracle
+values of the other variants therefore come from rewritten programs.
 """
 
 import re

@@ -25,7 +25,7 @@ def main():
     within = ((y - means[:, None]) ** 2).sum()
     logs = np.meshgrid(np.linspace(-16, 9, 2501), np.linspace(-11, -5, 601), indexing="ij")
     between, own = np.exp(logs[0]), np.exp(logs[1])
-    # Of batch means: independent ones, and the grand mean that they share.
+    # Moments of batch means: independent parts, and the common grand mean.
     variance = 1 / between + 1 / (samples * own)
     square = (means**2).sum() / variance - GRAND_VARIANCE * (means.sum() / variance) ** 2 / (1 + batches * GRAND_VARIANCE / variance)
     log_p = batches * (0.5 * (samples - 1) * np.log(own / (2 * np.pi)) - 0.5 * np.log(samples)) - 0.5 * own * within

@@ -102,7 +102,7 @@ def main():
         for folder in folders:
             try:
                 ours, theirs = measure(asked.jensen, folder)
-            except Exception as error:  # what stanli raises has no common type
+            except Exception as error:  # errors of stanli have no common type
                 print(f"| {folder.name} | | | {str(error).splitlines()[0][:60]} |")
                 continue
             ratios.append(theirs / ours)
