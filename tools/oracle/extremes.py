@@ -163,7 +163,7 @@ def skew_double_exponential(y, mu, sigma, tau):
     return log(2 * tau * (1 - tau) / sigma) - 2 * side / sigma
 
 
-# Name, points, log density. Error functions far out take more digits, which `erfc` of mpmath brings itself.
+# Name, points, log density. Error functions in the tails need more digits, which `erfc` of mpmath adds itself.
 DENSITIES = [
     ("normal", location_scale, lambda y, m, s: -log(2 * pi) / 2 - log(s) - ((y - m) / s) ** 2 / 2),
     ("std_normal", lambda: (at(0, 1),), lambda y: -log(2 * pi) / 2 - y * y / 2),
