@@ -279,7 +279,7 @@ def tail_modes():
         answer = {"log_precision": of(u), "scale": of(np.exp(-u / 2)), "effect[5]": of(y[4] / (1 + precision), 1 / (1 + precision))}
         about = f"A precision that the data determine, and a separated tail mode with a {part} of the mass in which they do not"
         data = f"transformed data {{\n  vector[6] y = {y.tolist()}';\n}}"
-        add(f"tail_mode_{part}", "proper", about, f"// {about}.\n{data}\nparameters {{\n  real<lower=0> precision;\n  vector[6] effect;\n}}\ntransformed parameters {{\n  real log_precision = log(precision);\n  real scale = inv_sqrt(precision);\n}}\nmodel {{\n  precision ~ gamma(0.001, 0.001);\n  effect ~ normal(0, scale);\n  y ~ normal(effect, 1);\n}}", answer)
+        add(f"separated_tail_{part}", "proper", about, f"// {about}.\n{data}\nparameters {{\n  real<lower=0> precision;\n  vector[6] effect;\n}}\ntransformed parameters {{\n  real log_precision = log(precision);\n  real scale = inv_sqrt(precision);\n}}\nmodel {{\n  precision ~ gamma(0.001, 0.001);\n  effect ~ normal(0, scale);\n  y ~ normal(effect, 1);\n}}", answer)
 
 
 def horseshoes():
