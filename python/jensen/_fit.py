@@ -144,7 +144,7 @@ class Fit:
                 array = unfolded(self._draws[:, column : column + size], shape)
                 return array.astype(np.int64) if integer else array
             column += size
-        raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
+        raise KeyError(f"the fit has no variable {name!r}: expected one of {', '.join(self.keys())}")
 
     def keys(self) -> list[str]:
         """Names of the variables."""
@@ -185,9 +185,9 @@ class Fit:
         if n < 1:
             raise ValueError(f"{n} draws: expected at least 1")
         if self._handle is None:
-            raise ValueError("more draws need the fit itself: this one was loaded or unpickled; use `jensen draws`")
+            raise ValueError("a loaded or unpickled fit cannot draw again: use `jensen draws` with the folder of the fit")
         if self._refined:
-            warn("these are draws of the approximation; the fit's own draws are refined ones")
+            warn("these draws come from the approximation, but the draws of the fit are refined")
         table, log_p, log_q = self._handle.more_draws(n, seed, resample)
         other = Fit(
             self._summary, self._variables, (table, log_p, log_q), refined=False, history=[], data=self._data
@@ -324,7 +324,7 @@ class Fit:
             predictive = [n for n in generated if n.endswith(("_rep", "_pred"))]
         for name in [*likelihoods, *predictive]:
             if name not in self:
-                raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
+                raise KeyError(f"the fit has no variable {name!r}: expected one of {', '.join(self.keys())}")
 
         def group(names: Sequence[str]) -> dict[str, Array]:
             return {name: self[name][np.newaxis] for name in names}
@@ -563,9 +563,9 @@ def fit(
         request["init"] = named
     if density is not None:
         if model is not None or data is not None:
-            raise TypeError("give a program with data, or a density: not both")
+            raise TypeError("expected either a program with data, or a density, but not both")
         if out is not None or values is not None:
-            raise TypeError("a fit of a density takes no `out`, and starts at an unconstrained point")
+            raise TypeError("a fit of a density cannot have `out` or start at parameter values: give `init` as an unconstrained point")
         if not isinstance(density, Density):
             labels = _names(dim, names)
             start = np.zeros(len(labels)) if point is None else np.asarray(point)
@@ -574,7 +574,7 @@ def fit(
             point = list(density.start)
         return _fit_density(density, encode(request), point, threads, progress)
     if hvp is not None or constrain is not None or dim is not None or names is not None:
-        raise TypeError("`hvp`, `constrain`, `dim` and `names` belong to a density: `density=`")
+        raise TypeError("`hvp`, `constrain`, `dim` and `names` need a density: give `density=`")
     if model is None:
         raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
     if isinstance(model, Model):
@@ -628,7 +628,7 @@ def load(out: str | os.PathLike[str]) -> Fit:
     try:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
+        raise FileNotFoundError(f"`{folder}` has no finished fit: resume it with jensen.resume") from None
     except ValueError as error:
         raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): restore the file, or fit again") from None
     # The stored program has the kinds of the variables, and the folder also has its data.
@@ -681,7 +681,7 @@ def _fit_density(
     if (constrain := density.constrain) is not None:
         given = constrain(density.start)
         if not isinstance(given, Mapping):
-            raise TypeError(f"`constrain` gave a value of type {type(given).__name__}: expected a mapping of names to values")
+            raise TypeError(f"`constrain` returned a value of type {type(given).__name__}: expected a mapping of names to values")
         first = {name: np.shape(value) for name, value in given.items()}
         variables = [
             (name, shape, "transformed parameters" if name in density.deterministic else "parameters")
@@ -692,7 +692,7 @@ def _fit_density(
             values = constrain(at)
             shapes = {name: np.shape(value) for name, value in values.items()}
             if shapes != first:
-                raise ValueError(f"`constrain` gave shapes {shapes} here, and {first} at the start")
+                raise ValueError(f"`constrain` returned shapes {shapes} here, but {first} at the starting point")
             return np.concatenate([np.ravel(values[name], order="F") for name in first]).astype(np.float64)
 
     with _Progress(progress) as callback:
@@ -733,7 +733,7 @@ def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | 
         return None, None, "0"
     point = np.asarray(init, dtype=np.float64)
     if point.ndim != 1:
-        raise ValueError(f"a start of shape {point.shape}: expected an unconstrained point of shape (dim,)")
+        raise ValueError(f"a starting point of shape {point.shape}: expected an unconstrained point of shape (dim,)")
     return [float(x) for x in point], None, None
 
 
@@ -742,7 +742,7 @@ def _names(dim: int | None, names: Sequence[str] | None) -> list[str]:
         raise TypeError(f"dim is {dim!r}: expected a whole number")
     if names is None:
         if dim is None or dim < 1:
-            raise ValueError("the dimension of the density is not given: `dim=`, at least 1")
+            raise ValueError("the dimension of the density is missing: give `dim=`, at least 1")
         return [f"z{i + 1}" for i in range(dim)]
     if dim is not None and dim != len(names):
         raise ValueError(f"{len(names)} names for {dim} dimensions")

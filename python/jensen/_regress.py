@@ -180,7 +180,7 @@ def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool,
         values = values.to_list()
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"the column `{name}` has the shape {array.shape}: expected one value a row")
+        raise ValueError(f"the column `{name}` has the shape {array.shape}: expected one value per row")
     if array.dtype.kind == "M":
         # The column stays text, so that a formula that uses it is an error, as for dates in a file.
         array = np.datetime_as_string(array.astype("datetime64[D]")).astype(object)

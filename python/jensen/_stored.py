@@ -38,7 +38,7 @@ def write(path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str,
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """Reads a file that :func:`write` wrote."""
-    wrong = f"`{path}` is not a fit that jensen saved"
+    wrong = f"`{path}` is not a saved fit"
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -50,7 +50,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or restore the file") from None
     layout = about.get("layout") if isinstance(about, dict) else None
     if layout != LAYOUT:
-        raise _jensen.Error(f"{wrong} in a layout that this version reads: {layout}, and not {LAYOUT}")
+        raise _jensen.Error(f"`{path}` has the layout {layout}, but this version reads the layout {LAYOUT}: save the fit again")
     return about, arrays
 
 

@@ -367,7 +367,7 @@ def fit_mixture(
     """
     tables = _tables(files)
     if components is None and not resume:
-        raise TypeError("components is missing: give their number, or a range such as '1..10'")
+        raise TypeError("components is missing: give a number, or a range such as '1..10'")
     of_all = ("kind", "covariance", "components", "concentration", "smoothing", "image")
     own = {name for name in settings if name in of_all or name.startswith("prior_")}
     points = {name: value for name, value in settings.items() if name not in own}
@@ -414,7 +414,7 @@ def folds(data: Mapping[str, Any], k: int, *, count: str, records: Sequence[str]
     """
     n = int(data[count])
     if not 2 <= k <= n:
-        raise ValueError(f"{k} folds of {n} records: expected at least 2, and no more than records")
+        raise ValueError(f"{k} folds of {n} records: expected at least 2, and at most one per record")
     arrays = {name: np.asarray(data[name]) for name in records}
     for name, array in arrays.items():
         if array.ndim < 1 or len(array) != n:
@@ -442,7 +442,7 @@ def _given(name: str, data: Data) -> tuple[str, dict[str, Any] | None]:
         return name, values or {}
     if path == name:
         return name, None
-    raise TypeError(f"{name!r} is the path {path!r}: give paths in a list, whose names they are")
+    raise TypeError(f"{name!r} is the path {path!r}: give a list of paths, which are then the names")
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -73,5 +73,5 @@ def expanded(request: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in asdict(method).items() if value is not None}
     for name in own:
         if request.get(name) is not None:
-            raise TypeError(f"`{name}` appears twice: by `method=` and by itself")
+            raise TypeError(f"`{name}` is given twice: in `method=` and as an argument")
     return {**request, **own, "method": method.name}

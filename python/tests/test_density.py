@@ -99,7 +99,7 @@ def test_missing_arguments_are_named():
         jensen.fit(density=gaussian)
     with pytest.raises(ValueError, match="1 names for 2"):
         jensen.fit(density=gaussian, dim=2, names=["a"])
-    with pytest.raises(TypeError, match="belong to a density"):
+    with pytest.raises(TypeError, match="need a density"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", names=["x"])
     with pytest.raises(TypeError, match="not both"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", density=gaussian, dim=2)

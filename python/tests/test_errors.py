@@ -17,8 +17,8 @@ from conftest import LINE
     [
         ({"x": np.zeros(4)}, jensen.StanError, r"`?x`?.*30"),
         ({"x": np.zeros((30, 2))}, jensen.StanError, "x"),
-        ({"x": ["a"] * 30}, TypeError, "`x` holds .*expected numbers"),
-        ({"x": [[1.0], [1.0, 2.0]]}, ValueError, "`x`: the lists in it have different lengths"),
+        ({"x": ["a"] * 30}, TypeError, "`x` contains .*expected numbers"),
+        ({"x": [[1.0], [1.0, 2.0]]}, ValueError, "`x` has lists of different lengths"),
         ({"x": np.ma.masked_array(np.zeros(30), mask=[True] + 29 * [False])}, ValueError, "`x` has masked values"),
         ({"N": 30.5}, jensen.StanError, "N"),
         ({"N": -1}, jensen.StanError, "N"),
@@ -44,7 +44,7 @@ def test_undeclared_data_are_ignored(line):
     more = jensen.fit(LINE, {**line, "unused": 3, "also": np.zeros(4)}, seed=3)
     assert np.array_equal(more["alpha"], fit["alpha"])
     # Undeclared values still must be possible data of a program.
-    with pytest.raises(TypeError, match="`unused` holds .*expected numbers"):
+    with pytest.raises(TypeError, match="`unused` contains .*expected numbers"):
         jensen.fit(LINE, {**line, "unused": "text"})
 
 
@@ -155,7 +155,7 @@ def test_a_model_of_an_unknown_type(line):
         jensen.Model(LINE).bind({**line, "x": [1.0]})
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         jensen.load("nowhere")
-    with pytest.raises(ValueError, match="is not a fit that jensen saved"):
+    with pytest.raises(ValueError, match="is not a saved fit"):
         jensen.load(__file__)
     with pytest.raises(ValueError, match="expected 1, for shape"):
         jensen.fit(LINE, line).to_arviz(dims={"log_lik": ["row", "column"]})
@@ -170,7 +170,7 @@ def test_questions_that_a_fit_cannot_answer(line):
     with pytest.raises((OverflowError, ValueError)):
         fit.draws(3, seed=-1)
     again = pickle.loads(pickle.dumps(fit))
-    with pytest.raises(ValueError, match="more draws need the fit itself"):
+    with pytest.raises(ValueError, match="cannot draw again"):
         again.draws(3)
 
 

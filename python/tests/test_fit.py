@@ -55,7 +55,7 @@ def test_methods_and_families_are_objects_or_names(line):
         LINE, line, method=methods.ADVI(grad_samples=2), family=families.LowRank(1), seed=3, refine="none", draws=20
     )
     assert np.array_equal(named["alpha"], made["alpha"])
-    with pytest.raises(TypeError, match="`grad_samples` appears twice"):
+    with pytest.raises(TypeError, match="`grad_samples` is given twice"):
         jensen.fit(LINE, line, method=methods.ADVI(grad_samples=2), grad_samples=2)
 
 
@@ -173,7 +173,7 @@ def test_a_file_without_a_fit_is_an_error(content, tmp_path):
             np.savez(file, a=np.zeros(3))
     else:
         path.write_bytes(content)
-    with pytest.raises(jensen.Error, match="is not a fit that jensen saved"):
+    with pytest.raises(jensen.Error, match="is not a saved fit"):
         jensen.load(path)
 
 

@@ -246,7 +246,7 @@ mod tests {
         for (i, room) in HOUSE.iter().enumerate() {
             for used in room.may_use {
                 let at = HOUSE.iter().position(|other| other.name == *used).unwrap();
-                assert!(at < i, "{} uses {used}, which stands above it", room.name);
+                assert!(at < i, "{} uses {used}, which is above it", room.name);
             }
         }
     }

@@ -30,7 +30,7 @@ pub fn faults(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let mut faults = Vec::new();
     if renewed(&text, &commands)? != text {
         faults.push(format!(
-            "{}: the tables of flags are out of date; `cargo xtask flags` writes them anew",
+            "{}: the tables of flags are out of date; `cargo xtask flags` rewrites them",
             own.display()
         ));
     }

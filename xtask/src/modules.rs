@@ -18,7 +18,7 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-/// Modules of which each may use those before it.
+/// Modules. Each may use the modules before it.
 const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer; N] {
     let none = Layer {
         modules: &[],
@@ -292,7 +292,7 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-/// From the bottom up: a module may use those before it.
+/// Modules from the bottom up. Each may use the modules before it.
 const BLACKBOX: [Layer; 42] = ordered(&[
     // Numbers: requests, counts, draws and sums.
     "calls",
@@ -688,7 +688,7 @@ mod tests {
                     let at = layers.iter().position(|other| other.modules.contains(&top));
                     assert!(
                         at.is_some_and(|at| at < i),
-                        "{name}: {:?} use {used}, which stands above them",
+                        "{name}: {:?} use {used}, which is above them",
                         layer.modules
                     );
                 }

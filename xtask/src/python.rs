@@ -41,7 +41,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     };
     if main.install(&[&format!("{wheel}[test]")]).is_err() {
         return Ok(Ended::Skipped(
-            "what the tests need cannot be downloaded".into(),
+            "the requirements of the tests cannot be downloaded".into(),
         ));
     }
     main.run(&["-m", "mypy"])?;

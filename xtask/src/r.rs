@@ -101,7 +101,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     let status = log.lines().rfind(|line| line.starts_with(PASSED));
     match status {
         Some(status) if !status.contains("WARNING") && !status.contains("ERROR") => Ok(Ended::Done),
-        _ => Err("R CMD check has warnings: they stand above".into()),
+        _ => Err("R CMD check has warnings, which are above".into()),
     }
 }
 

@@ -51,7 +51,7 @@ const SLOW: [(&str, &str); 11] = [
     ),
     (
         "refine::a_mixture_that_does_not_mix_is_refused",
-        "spends its whole budget of gradients, as what does not mix must",
+        "spends its whole budget of gradients, because its chains do not mix",
     ),
     (
         "coverage::the_page_says_what_evaluates",

@@ -173,7 +173,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         documents = self._documents(X, reset=False)
         score, _, words, _ = _jensen.topic_completion(documents, self._model(), self._seed, self.threads)
         if words == 0:
-            raise ValueError("no document has two words, so that none can be scored")
+            raise ValueError("no document has two words, so none can be scored")
         return score
 
     def perplexity(self, X: Documents) -> float:

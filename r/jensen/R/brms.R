@@ -218,5 +218,5 @@ print.brmsfit_jensen <- function(x, digits = 2, ...) {
 
 #' @exportS3Method bayesplot::nuts_params
 nuts_params.brmsfit_jensen <- function(object, ...) {
-  fail("there is no sampler whose parameters could be shown: look at the verdict, `$jensen`")
+  fail("a variational fit has no sampler parameters: see the verdict in `$jensen`")
 }

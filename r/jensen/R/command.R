@@ -102,7 +102,7 @@ need <- function(package, what) {
 # FALSE give none.
 flags_of <- function(arguments) {
   if (length(arguments) && (is.null(names(arguments)) || !all(nzchar(names(arguments))))) {
-    fail("arguments that are flags of the command have names, such as max_iters = 1000")
+    fail("flags of the command must be named arguments, such as max_iters = 1000")
   }
   flags <- Map(flag_of, names(arguments), arguments)
   as.character(unlist(flags, use.names = FALSE))

@@ -7,7 +7,7 @@ stan_json <- function(data, dims = integer()) {
     data <- as.list(data)
   }
   if (!is.list(data) || (length(data) && (is.null(names(data)) || !all(nzchar(names(data)))))) {
-    fail("data are a list with a name for every value, such as list(N = 3, y = c(1.5, 2, 4))")
+    fail("data must be a list with a name for every value, such as list(N = 3, y = c(1.5, 2, 4))")
   }
   texts <- vapply(names(data), function(name) json_value(data[[name]], name, dims[name]), "")
   names <- vapply(names(data), jsonlite::toJSON, "", auto_unbox = TRUE)
@@ -47,11 +47,11 @@ plain_numbers <- function(x, name) {
     dim(x) <- shape
   }
   if (inherits(x, c("Date", "POSIXt", "difftime")) || !is.numeric(x)) {
-    fail(sprintf("`%s` is of class %s, which is no data of a Stan program: give numbers, factors or logical values",
+    fail(sprintf("`%s` is of class %s, which Stan programs cannot read: give numbers, factors or logical values",
                  name, paste(class(x), collapse = "/")))
   }
   if (anyNA(x) && !all(is.nan(x[is.na(x)]))) {
-    fail(sprintf("`%s` has missing values, which Stan does not know: leave them out, or declare them as parameters", name))
+    fail(sprintf("`%s` has missing values, which Stan does not support: omit them, or declare them as parameters", name))
   }
   x
 }

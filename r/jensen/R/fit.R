@@ -30,7 +30,7 @@ NULL
 new_fit <- function(folder) {
   file <- file.path(folder, "fit.json")
   if (!file.exists(file)) {
-    fail(sprintf("'%s' has no finished fit; jensen_resume(\"%s\") continues a stopped one", folder, folder))
+    fail(sprintf("'%s' has no finished fit; jensen_resume(\"%s\") continues a stopped fit", folder, folder))
   }
   folder <- normalizePath(folder)
   info <- jsonlite::fromJSON(file)
@@ -167,7 +167,7 @@ summary_table <- function(parameters, variables, shown) {
 
 log_evidence <- function(refinement) {
   if (is.null(refinement$log_evidence)) {
-    fail("the fit was not refined, so that only a lower bound of its log evidence is known, `$elbo`: fit with refine = \"always\"")
+    fail("the fit was not refined, so only a lower bound on its log evidence is known, `$elbo`: fit with refine = \"always\"")
   }
   c(estimate = refinement$log_evidence, se = number(refinement$log_evidence_se))
 }

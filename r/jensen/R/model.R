@@ -94,7 +94,7 @@ print.jensen_model <- function(x, ...) {
 # The file of a program. Code is written to a temporary file.
 program_file <- function(stan) {
   if (!is.character(stan) || !length(stan) || anyNA(stan)) {
-    fail("a program is the name of its file, or its code")
+    fail("a program must be the name of its file, or its code")
   }
   code <- paste(as.character(stan), collapse = "\n")
   if (!grepl("[{\n]", code)) {

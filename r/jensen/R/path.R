@@ -13,7 +13,7 @@ jensen_path <- function() {
   asked <- asked[!is.na(asked) & nzchar(asked)]
   if (length(asked)) {
     if (!is_command(asked[[1]])) {
-      fail(sprintf("'%s' is no command; set options(jensen.path = ) or JENSEN to the file of `jensen`", asked[[1]]))
+      fail(sprintf("'%s' is not a command: set options(jensen.path = ) or JENSEN to the file of `jensen`", asked[[1]]))
     }
     return(normalizePath(asked[[1]]))
   }

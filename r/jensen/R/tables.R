@@ -51,7 +51,7 @@ jensen_topics <- function(texts, topics, min_df = NULL, max_df = NULL, stop_word
 # Writes a file with a JSON line for each text.
 text_file <- function(texts) {
   if (!is.character(texts) || anyNA(texts)) {
-    fail("texts are a character vector, a document each, without missing values")
+    fail("texts must be a character vector with one document per element, without missing values")
   }
   file <- tempfile("jensen-texts-", fileext = ".jsonl")
   lines <- vapply(enc2utf8(unname(texts)), function(text) {

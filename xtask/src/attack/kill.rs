@@ -41,7 +41,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         }
     }
     finds.conclude(format!(
-        "{} kills of {} commands: {resumed} resumed, {anew} begun anew, {late} had ended, all to the same files",
+        "{} kills of {} commands: {resumed} resumed, {anew} started again, {late} had already ended, all with the same files",
         resumed + anew + late,
         scenes.len()
     ))
