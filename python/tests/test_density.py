@@ -88,7 +88,7 @@ def test_other_functions_of_a_density_that_fail(wrong, kind, message):
 
 
 def test_values_of_another_shape_are_omitted_with_the_reason():
-    with pytest.warns(jensen.TrustWarning, match="gave shapes .* here"):
+    with pytest.warns(jensen.TrustWarning, match="returned shapes .* here"):
         jensen.fit(density=gaussian, dim=2, constrain=lambda z: {"z": z if z[0] < 0.5 else z[:1]})
 
 

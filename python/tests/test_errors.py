@@ -145,7 +145,7 @@ def test_data_of_an_unknown_type():
 
 
 def test_a_model_of_an_unknown_type(line):
-    with pytest.raises(TypeError, match="a program of type int: expected a path, its source, or a jensen.Model"):
+    with pytest.raises(TypeError, match="a program of type int: expected a path, source text, or a jensen.Model"):
         jensen.fit(3)
     with pytest.raises(ValueError, match="the program is empty"):
         jensen.fit(" ")

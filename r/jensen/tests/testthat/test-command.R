@@ -1,7 +1,7 @@
 test_that("the option jensen.path selects the command", {
   old <- options(jensen.path = tempfile())
   on.exit(options(old))
-  expect_error(jensen_path(), "no command", class = "jensen_error")
+  expect_error(jensen_path(), "not a command", class = "jensen_error")
   expect_false(jensen_is_installed())
 })
 
