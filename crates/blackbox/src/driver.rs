@@ -130,7 +130,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations spent.
+    /// Converts `omega` of the family `from` to parameters of `kind`. Also returns the number of evaluations spent.
     fn enrich(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
         let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));

@@ -39,7 +39,7 @@ pub struct Evaluation {
     /// mean over the draws inside, plus the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
-    /// least that of the bound. The standard error comes from the delta method.
+    /// least the ELBO. The standard error comes from the delta method.
     pub importance_bound: Estimate,
     /// Pareto k̂ of the importance weights.
     pub khat: f64,

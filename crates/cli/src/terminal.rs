@@ -108,7 +108,7 @@ impl Setting {
         }
     }
 
-    /// Runs with progress for the user, until done or interrupted.
+    /// Calls `run` and shows its progress until it finishes or is interrupted.
     pub fn watch<T>(
         self,
         say: Say,

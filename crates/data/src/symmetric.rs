@@ -133,7 +133,8 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
     if !known {
         return Err(cursor.error(
             0,
-            "expected `%%MatrixMarket matrix coordinate real symmetric` (or general): sparse and of real numbers",
+            "expected the header `%%MatrixMarket matrix coordinate real symmetric` (or `general`), that is, a sparse \
+             matrix of real numbers",
         ));
     }
     let mut all = lines(cursor);

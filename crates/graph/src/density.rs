@@ -682,7 +682,7 @@ impl TwiceDifferentiable for GraphDensity {
         assert_eq!(
             v.lanes(),
             ws.lanes,
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);

@@ -232,7 +232,7 @@ impl Builder {
         }
     }
 
-    /// The number of records in the bound batch, as a value.
+    /// Returns an expression for the number of records in the current batch.
     pub fn records_in_batch(&self) -> Expr<'_> {
         let node = self.state.borrow_mut().graph.records_in_batch();
         self.wrap(node)

@@ -170,7 +170,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     let data = record_data(&program, count);
     if data.is_empty() {
         return Err(Error::Input(format!(
-            "no data of {name} have the size `{count}`, so it cannot count records"
+            "no data variable of {name} has the size `{count}`, so `{count}` cannot be the number of records"
         )));
     }
     let records = open(&data)?;

@@ -14,9 +14,9 @@ const POOL: usize = 10;
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Largest number of values among the draws from which summaries are computed, if the draws are weighted or refined.
-/// There are never fewer draws than requested.
+/// Smallest number of draws from which summaries are computed, if the draws are weighted or refined.
 const SUMMARISED: usize = 4096;
+/// Largest number of values among these draws. There are never fewer draws than requested.
 const NUMBERS: usize = 1 << 22;
 
 /// Index of the random numbers for generated quantities at the mean, which no draw has.
@@ -187,7 +187,7 @@ pub(crate) struct Reported {
     pub sample: Sample,
     /// Summaries, in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution no draws of the approximation represent.
+    /// The first quantity whose distribution the draws of the approximation fail to represent, even with weights.
     pub moved: Option<String>,
 }
 

@@ -10,7 +10,7 @@ pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
     from + (1.0 - from) * done
 }
 
-/// The temperature after `pass` passes of a schedule of (passes, temperature) in ascending order of passes. The
+/// Returns the temperature after `pass` passes. `points` are pairs (passes, temperature), sorted by passes. The
 /// schedule is linear between points and constant outside them, and without points it is 1.
 pub fn interpolated(points: &[(f64, f64)], pass: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= pass);

@@ -136,7 +136,7 @@ impl TwiceDifferentiable for CorrelatedGaussian {
     }
 
     fn apply(&self, ws: &mut usize, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(*ws, v.lanes(), "linearised at the same number of draws");
+        assert_eq!(*ws, v.lanes(), "`v` and the linearisation have different numbers of draws");
         let d = self.dim();
         let (mut x, mut px) = (vec![0.0; d], vec![0.0; d]);
         for lane in 0..v.lanes() {

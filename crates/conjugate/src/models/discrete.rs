@@ -155,8 +155,8 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate with the column's mean. With shape one half (Jeffreys' power of the rate), its standard
-/// deviation is 1.4 times the mean, and it has the weight of half a row.
+/// Shape of the prior of a rate. The mean of the prior is the column's mean. Shape one half is that of the Jeffreys
+/// prior. The prior then has a standard deviation of 1.4 times its mean. It counts as half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {

@@ -302,7 +302,7 @@ impl BagReader {
             };
             if pair.0 as usize >= self.words {
                 return Err(self.wrong(&format!(
-                    "term {} is beyond the vocabulary of {} words (terms count from 0)",
+                    "term {} is outside the vocabulary of {} words (terms are numbered from 0)",
                     pair.0, self.words
                 )));
             }
@@ -346,7 +346,7 @@ impl BagReader {
             if !self.read_line()? {
                 if read != entries {
                     return Err(self.wrong(&format!(
-                        "the file announces {entries} entries but has {read}: it was cut short"
+                        "the header declares {entries} entries, but the file has {read}: it is truncated"
                     )));
                 }
                 if let Kind::Triplets { ended, .. } = &mut self.kind {
@@ -417,7 +417,7 @@ impl BagReader {
         }
         if term < 1 || term > self.words as u64 {
             return Err(self.wrong(&format!(
-                "term {term} is beyond the vocabulary of {} words (terms count from 1)",
+                "term {term} is outside the vocabulary of {} words (terms are numbered from 1)",
                 self.words
             )));
         }

@@ -262,7 +262,7 @@ struct Writer<'a> {
     merged: Vec<bool>,
 }
 
-/// The product that is merged with an addition or subtraction: the merged operation and the other operand.
+/// Returns the fused operation for `op` if its operand `which` is a product.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),

@@ -89,7 +89,7 @@ type Weights = HashMap<(u32, u32), f64>;
 type Leaf = (NodeId, f64);
 
 struct Sums {
-    /// The leaves of each long sum's root.
+    /// The leaves of each long sum, keyed by its root.
     leaves: HashMap<NodeId, Vec<Leaf>>,
     /// Nodes inside a long sum.
     interior: Vec<bool>,

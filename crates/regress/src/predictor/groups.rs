@@ -173,7 +173,7 @@ impl Maker<'_, '_> {
                     &strange.value,
                     format!("{MEMBERSHIP}() has no such argument"),
                 )
-                .help("it needs columns, and weights = cbind(v, w)"));
+                .help("it takes grouping columns and, optionally, weights = cbind(v, w)"));
         }
         let columns: Vec<&Expr> = (arguments.iter().filter(|a| a.name.is_none()))
             .map(|a| &a.value)

@@ -353,7 +353,8 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// log (y + φ − 1 choose y), which as a whole is a term of φ, argument `at`.
+/// Adds the log of the binomial coefficient (y + φ − 1 choose y), treated as one term that depends on φ. `at` is the
+/// position of φ among the arguments.
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {

@@ -39,7 +39,7 @@ pub struct Mat<T> {
 pub type Matrix = Mat<f64>;
 
 impl<T: Copy> Mat<T> {
-    /// A matrix of `rows × cols` from its elements, column after column.
+    /// Builds a `rows × cols` matrix from its elements in column-major order.
     ///
     /// # Panics
     /// Panics if the number of elements differs, which is a bug in the caller.

@@ -205,7 +205,7 @@ fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     (none.select(zero, a), none.select(zero, b))
 }
 
-/// A function of one number, or of two, for all elements.
+/// Applies `f`, a function of one or two numbers, elementwise.
 fn each<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> Z<'g>) -> FnResult<Sym> {
     let re = map(cx, args, |e| f(e).0)?;
     let im = map(cx, args, |e| f(e).1)?;
