@@ -62,7 +62,7 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// A fit of `density`. It prepares `records` if the method needs them.
+    /// Creates a fit of `density`. It prepares `records` if the method needs them.
     pub fn new(
         density: &'a D,
         records: Option<&'a Prepared<'a>>,
@@ -102,7 +102,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(kind)[0]
     }
 
-    /// The method with this name, and the method that takes over from it.
+    /// Returns the method with this name, and the method that takes over from it.
     fn planned(&self, kind: FamilyKind, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(kind);
         let at = plan.iter().position(|method| method.name() == name);
@@ -143,7 +143,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// A method for a family, starting at `omega`.
+    /// Returns a method for a family, starting at `omega`.
     fn engine(
         &self,
         kind: FamilyKind,
@@ -182,7 +182,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// The algorithm of the current stage, recreated after a resume.
+    /// Returns the algorithm of the current stage, recreated after a resume.
     fn engage(&mut self, stage: &Stage, kind: FamilyKind) -> Result<&mut Engaged<'a>, FitError> {
         let name = stage.name();
         if !matches!(self.engaged, Some((k, n, _)) if (k, n) == (kind, name)) {
@@ -199,7 +199,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// The evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// Returns the evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, kind: FamilyKind) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -215,7 +215,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The best start converted to the first family, and the number of evaluations spent.
+    /// Returns the best start converted to the first family, and the number of evaluations spent.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
         let (omega, calls) =
@@ -288,7 +288,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.of_several_modes(state)
     }
 
-    /// The stage of the richer family, which starts from the result of the simpler one. The driver keeps that result.
+    /// Returns the stage of the richer family, which starts from the result of the simpler one. The driver keeps that
+    /// result.
     fn widened(
         &self,
         kind: FamilyKind,
@@ -299,7 +300,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// The stage of a family that starts from an earlier result.
+    /// Returns the stage of a family that starts from an earlier result.
     fn begun_at(
         &self,
         kind: FamilyKind,
@@ -324,7 +325,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// The usual sequence of stages, if the shortcut found no result.
+    /// Returns the usual sequence of stages, if the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -388,7 +389,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// The status of a family that the driver abandons for a richer one.
+/// Returns the status of a family that the driver abandons for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,

@@ -25,7 +25,7 @@ pub struct Subject {
     pub data_hash: String,
 }
 
-/// The identity that a checkpoint of this fit must match.
+/// Returns the identity that a checkpoint of this fit must match.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     Identity {
         algorithm: settings.method.name().to_owned(),

@@ -82,8 +82,8 @@ impl Fit {
             .chain(out_of_reach(best))
     }
 
-    /// Whether the approximation has components at another mode, with about the mass that the mode's bound predicts.
-    /// The weights show whether that mass is right.
+    /// Returns whether the approximation has components at another mode, with about the mass that the mode's bound
+    /// predicts. The weights show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -91,9 +91,10 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// The objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log evidence of
-    /// the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm of the
-    /// part's share. The missing share must exceed the policy's limit by more than its margin for sampling error.
+    /// Returns the objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log
+    /// evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm
+    /// of the part's share. The missing share must exceed the policy's limit by more than its margin for sampling
+    /// error.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -121,7 +122,7 @@ impl Fit {
         no_end(self.best()).is_none()
     }
 
-    /// The poorer optima that refined draws do not cover, if there are many.
+    /// Computes the poorer optima that refined draws do not cover, if there are many.
     pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
@@ -132,9 +133,9 @@ impl Fit {
 /// Smallest share of a mode's predicted draws at which chains count as having reached it.
 const VISITED: f64 = 0.25;
 
-/// Whether refined draws show that chains move to another mode and back. Membership of the mode must mix like any other
-/// quantity, and every population must have visited it. All populations together must have spent a fair share of the
-/// time there that its bound predicts.
+/// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
+/// any other quantity, and every population must have visited it. All populations together must have spent a fair share
+/// of the time there that its bound predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -149,7 +150,7 @@ fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
         && found >= VISITED * promised(mode)
 }
 
-/// Whether refined draws that have mixed cover another optimum, or are all close to it.
+/// Returns whether refined draws that have mixed cover another optimum, or are all close to it.
 fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
     visited(refined, optimum, policy)
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
@@ -163,7 +164,7 @@ const AMID: f64 = 3.0;
 /// Smallest number of draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
-/// Whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
+/// Returns whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -224,7 +225,7 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// The comparison of means and spreads by the weights; `None` if the weights themselves are unreliable.
+/// Returns the comparison of means and spreads by the weights, or `None` if the weights themselves are unreliable.
 fn moved(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let Evaluation { agreement, .. } = &result.evaluation;
     if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
@@ -287,8 +288,8 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// The cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that its draws
-/// do not reach.
+/// Returns the cases in which weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that
+/// its draws do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
@@ -341,7 +342,7 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
 /// Difference in nats up to which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
 
-/// Modes that the fit does not cover, of which the highest is reported.
+/// Returns modes that the fit does not cover, of which the highest is reported.
 fn other_modes<'a>(
     modes: impl Iterator<Item = &'a OtherMode> + Clone,
     mirrored: bool,
@@ -377,7 +378,7 @@ fn other_modes<'a>(
     })
 }
 
-/// The poorer optima, if there are many.
+/// Returns the poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();

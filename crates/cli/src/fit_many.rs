@@ -122,7 +122,7 @@ pub fn work(
     })
 }
 
-/// A row. A panic in it affects only that row.
+/// Returns a row. A panic in it affects only that row.
 fn row(fits: &Fits, task: &Task) -> Option<FitRow> {
     let begun = Instant::now();
     let limit = fits.request.max_seconds;

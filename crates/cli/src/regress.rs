@@ -269,7 +269,7 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// The output: the table of estimates, the priors, and the checks of the fit.
+/// Returns the output: the table of estimates, the priors, and the checks of the fit.
 fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
@@ -301,7 +301,7 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     text + &table::evidence(fitted)
 }
 
-/// A number with six significant digits.
+/// Returns a number with six significant digits.
 fn significant(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse::<f64>();
     rounded.unwrap_or(x).to_string()
@@ -379,7 +379,7 @@ fn written(text: &str, file: Option<&Path>) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The table of predictions, with one line per row.
+/// Returns the table of predictions, with one line per row.
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {

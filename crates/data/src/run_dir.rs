@@ -191,17 +191,17 @@ impl RunDir {
         &self.command
     }
 
-    /// The path of an artefact, which may not exist yet.
+    /// Returns the path of an artefact, which may not exist yet.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
 
-    /// Whether an artefact exists.
+    /// Returns whether an artefact exists.
     pub fn has(&self, artefact: Artefact) -> bool {
         self.artefact(artefact).is_file()
     }
 
-    /// The existing artefacts, in the order of [`Artefact::ALL`], without the marker.
+    /// Returns the existing artefacts, in the order of [`Artefact::ALL`], without the marker.
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()

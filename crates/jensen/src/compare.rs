@@ -77,7 +77,7 @@ impl LeaveOneOut {
         Ok(found)
     }
 
-    /// The number of observations whose contributions are unreliable because k̂ is above the limit.
+    /// Returns the number of observations whose contributions are unreliable because k̂ is above the limit.
     pub fn unreliable(&self) -> usize {
         // A k̂ that could not be computed counts.
         self.khat
@@ -87,13 +87,13 @@ impl LeaveOneOut {
     }
 }
 
-/// `log Σ exp(a + b)`.
+/// Returns `log Σ exp(a + b)`.
 fn plus(a: &[f64], b: &[f64]) -> f64 {
     let sums: Vec<f64> = a.iter().zip(b).map(|(a, b)| a + b).collect();
     log_sum_exp_slice(&sums)
 }
 
-/// A sum over observations and its standard error.
+/// Returns a sum over observations and its standard error.
 fn sum_and_error(terms: &[f64]) -> (f64, f64) {
     let n = terms.len() as f64;
     let (_, error) = jensen_math::reduce::mean_se(terms);
@@ -182,7 +182,7 @@ fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
     })
 }
 
-/// The columns of a variable. `None` if there is no such variable.
+/// Returns the columns of a variable. `None` if there is no such variable.
 fn columns(table: &DrawsTable, variable: &str) -> Option<Vec<Vec<f64>>> {
     let mut start = 0;
     for found in table.variables() {

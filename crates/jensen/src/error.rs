@@ -49,17 +49,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of writing results.
+    /// Returns an error of writing results.
     pub fn output(error: impl fmt::Display) -> Self {
         Self::Output(error.to_string())
     }
 
-    /// An error of a setting.
+    /// Returns an error of a setting.
     pub fn setting(error: impl fmt::Display) -> Self {
         Self::Setting(error.to_string())
     }
 
-    /// An error of an input.
+    /// Returns an error of an input.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }

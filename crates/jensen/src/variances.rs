@@ -28,7 +28,7 @@ pub struct EstimatorVariance {
 }
 
 impl VariancePoint {
-    /// The analysis in a trace line, if any.
+    /// Returns the analysis in a trace line, if any.
     pub fn of(record: &Record) -> Option<Self> {
         let number = |name: &str| record.fields.get(name).and_then(serde_json::Value::as_f64);
         let part = |estimator: &str, part: &str| {
@@ -55,7 +55,7 @@ impl VariancePoint {
     }
 }
 
-/// The analysed points of an estimator, with one of its values at each.
+/// Returns the analysed points of an estimator, with one of its values at each.
 fn series(
     points: &[VariancePoint],
     name: &str,

@@ -38,8 +38,8 @@ pub struct Contrast {
     pub step: f64,
 }
 
-/// The average effects of each column over the rows of a table: slopes for numbers, and differences of each level from
-/// the first one for factors.
+/// Returns the average effects of each column over the rows of a table: slopes for numbers, and differences of each
+/// level from the first one for factors.
 ///
 /// # Errors
 /// Fails if the table lacks a column of a formula.
@@ -316,7 +316,7 @@ fn levels(column: &Column) -> Vec<(String, Column)> {
     }
 }
 
-/// The values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
+/// Returns the values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
 fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)> {
     let (Column::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -340,7 +340,7 @@ fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)
     (0..points).map(labelled).collect()
 }
 
-/// The value of a column while another one changes: its mean or its first level.
+/// Returns the value of a column while another one changes: its mean or its first level.
 fn usual(column: &Column, change: Change) -> Column {
     match (column, change) {
         (Column::Numbers(x), Change::Number) => Column::Numbers(vec![mean(&present(x))]),
@@ -354,7 +354,7 @@ fn usual(column: &Column, change: Change) -> Column {
     }
 }
 
-/// A column with `rows` copies of one row.
+/// Returns a column with `rows` copies of one row.
 fn repeated(one: &Column, rows: usize) -> Column {
     match one {
         Column::Numbers(x) => Column::Numbers(vec![x[0]; rows]),

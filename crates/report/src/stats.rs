@@ -7,14 +7,14 @@ use jensen_math::sum::Moments;
 /// Magnitude from which values are treated as infinite, so that sums of squares below it are finite.
 const HUGE: f64 = 1e150;
 
-/// The finite values in increasing order.
+/// Computes the finite values in increasing order.
 pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.abs() < HUGE).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// Two quantiles of sorted values.
+/// Returns two quantiles of sorted values.
 pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }
@@ -26,7 +26,7 @@ pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     points.iter().skip(skip).step_by(step).copied().collect()
 }
 
-/// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
+/// Returns a Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
 ///
 /// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its
 /// boundary instead of leaking below zero, and for thin tails the reflection is invisible.

@@ -22,7 +22,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of iterations only.
+    /// Returns a budget of iterations only.
     pub fn iterations(max_iterations: u64) -> Self {
         Self {
             max_iterations,
@@ -44,7 +44,7 @@ impl Budget {
 
 /// A wall clock for the parts of a run.
 pub trait Clock: Sync {
-    /// Seconds since an arbitrary fixed moment. They never decrease.
+    /// Computes the seconds since an arbitrary fixed moment. They never decrease.
     fn seconds(&self) -> f64;
 }
 
@@ -179,7 +179,7 @@ pub fn run<A: Algorithm>(
 /// Additional seconds for the initial state, because a start cut short is the beginning of a longer one.
 const BEGINNING: f64 = 0.5;
 
-/// The first state. An interrupted start has no results.
+/// Returns the first state. An interrupted start has no results.
 fn begin<A: Algorithm>(
     algorithm: &mut A,
     control: &Control<'_>,

@@ -1,6 +1,7 @@
 //! Temperatures as a function of the number of completed passes, for models with a tempered likelihood.
 
-/// The temperature after `pass` passes of a schedule that falls linearly from `from` to 1 over `passes` passes.
+/// Computes the temperature after `pass` passes of a schedule that falls linearly from `from` to 1 over `passes`
+/// passes.
 pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
     let done = if passes > 0.0 {
         (pass / passes).min(1.0)

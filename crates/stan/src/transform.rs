@@ -29,7 +29,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The bound of element `i`.
+    /// Computes the bound of element `i`.
     pub fn at(&self, i: usize) -> f64 {
         match self {
             Limit::All(x) => *x,
@@ -103,7 +103,7 @@ impl Transform {
         }
     }
 
-    /// Whether each element is transformed by itself, so that a whole array can be transformed at once.
+    /// Returns whether each element is transformed by itself, so that a whole array can be transformed at once.
     pub fn is_elementwise(&self) -> bool {
         matches!(
             self,
@@ -115,8 +115,8 @@ impl Transform {
         )
     }
 
-    /// How coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements, relates to
-    /// the reported value. The coordinates of a simplex or of correlations correspond to no single value.
+    /// Returns how coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements,
+    /// relates to the reported value. The coordinates of a simplex or of correlations correspond to no single value.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -224,7 +224,7 @@ impl Transform {
         checks::check(self, x, rows, cols)
     }
 
-    /// The constraint in words, for messages: `a simplex`, `a number with lower bound 0`.
+    /// Returns the constraint in words, for messages: `a simplex`, `a number with lower bound 0`.
     pub fn describe(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Transform::Identity => "any value",
@@ -258,7 +258,7 @@ pub struct Violation {
     pub found: String,
 }
 
-/// Whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
+/// Returns whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

@@ -45,8 +45,8 @@ impl StartOutcome {
         }
     }
 
-    /// The distance from the best optimum in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two
-    /// normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
+    /// Returns the distance from the best optimum in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of
+    /// the two normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
     fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         (0..mean.len()).map(move |k| {
@@ -56,8 +56,8 @@ impl StartOutcome {
         })
     }
 
-    /// The variance that a component of equal mass with this spread would add, relative to the variances of the best
-    /// optimum; the largest over coordinates.
+    /// Computes the variance that a component of equal mass with this spread would add, relative to the variances of
+    /// the best optimum; the largest over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -67,12 +67,12 @@ impl StartOutcome {
         added.fold(0.0, f64::max)
     }
 
-    /// Whether the start ended at this mode.
+    /// Returns whether the start ended at this mode.
     pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
         self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
     }
 
-    /// Whether another start on the same draws is at this optimum.
+    /// Returns whether another start on the same draws is at this optimum.
     pub(super) fn is_found_by(&self, other: &Self) -> bool {
         let dim = self.omega.len() / 2;
         let near = |k: usize| {
@@ -118,7 +118,8 @@ impl OtherMode {
         self.distance() < 1.0
     }
 
-    /// Whether a component of an approximation with this mean and standard deviation in the coordinate is at this mode.
+    /// Returns whether a component of an approximation with this mean and standard deviation in the coordinate is at
+    /// this mode.
     pub(crate) fn has_part(&self, mean: f64, sd: f64) -> bool {
         match self.is_within() {
             true => (sd / self.sd).ln().abs() < 0.5 * (self.from_sd / self.sd).ln().abs(),
@@ -126,9 +127,9 @@ impl OtherMode {
         }
     }
 
-    /// Whether a draw with this value in the coordinate belongs to this mode. If the modes are apart, it must be within
-    /// a quarter of the distance from this mode. If one lies within the other, it must be on this mode's side of the
-    /// geometric mean of their widths.
+    /// Returns whether a draw with this value in the coordinate belongs to this mode. If the modes are apart, it must
+    /// be within a quarter of the distance from this mode. If one lies within the other, it must be on this mode's side
+    /// of the geometric mean of their widths.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -182,7 +183,7 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     found
 }
 
-/// Other optima of comparable mass.
+/// Returns other optima of comparable mass.
 pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();
@@ -205,7 +206,7 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// Whether only the best start reached its optimum, or the starts found many optima.
+/// Returns whether only the best start reached its optimum, or the starts found many optima.
 pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
@@ -234,7 +235,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     poorer
 }
 
-/// Index of the best start. If several tie, the first.
+/// Returns the index of the best start. If several tie, the first.
 pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     let mut best = 0;
     for (i, outcome) in outcomes.iter().enumerate() {

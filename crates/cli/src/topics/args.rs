@@ -125,7 +125,7 @@ pub struct InputFlags {
 }
 
 impl InputFlags {
-    /// The inputs.
+    /// Returns the inputs.
     pub fn sources(&self, paths: &[PathBuf], id: Option<&str>) -> Result<Sources, Failure> {
         let settings = SourceSettings {
             format: self.format.map(Format::from),
@@ -229,7 +229,7 @@ pub struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// The requested settings.
+    /// Returns the requested settings.
     pub fn request(&self) -> CorpusRequest {
         CorpusRequest {
             inputs: self.inputs.clone(),
@@ -305,7 +305,7 @@ pub struct RunFlags {
 }
 
 impl RunFlags {
-    /// The verbosity.
+    /// Returns the verbosity.
     pub fn say(&self) -> Say {
         Say {
             json: self.json,

@@ -67,7 +67,7 @@ fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Resul
     }
 }
 
-/// A word in a line of CSV. Words of bags may contain any characters.
+/// Returns a word in a line of CSV. Words of bags may contain any characters.
 fn cell(word: &str) -> String {
     match word.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", word.replace('"', "\"\"")),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::progress::Describe;
 
-/// A number of a record.
+/// Returns a number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }

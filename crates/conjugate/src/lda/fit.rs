@@ -108,13 +108,13 @@ impl std::error::Error for LdaError {}
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// The number of iterations of a job, which the caller needs for its budget.
+/// Returns the number of iterations of a job, which the caller needs for its budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
 }
 
-/// The identity that the checkpoint of a job must match.
+/// Returns the identity that the checkpoint of a job must match.
 pub fn identity(job: &LdaJob<'_>) -> Identity {
     Identity {
         algorithm: "lda".to_owned(),
@@ -322,8 +322,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// The bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes the terms
-/// of the temperature itself.
+/// Returns the bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes
+/// the terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -355,7 +355,7 @@ fn bound(
     )
 }
 
-/// Earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
+/// Returns earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);

@@ -14,12 +14,12 @@ pub struct Bernoullis {
 }
 
 impl Bernoullis {
-    /// Components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys').
+    /// Creates components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys').
     pub fn new(dim: usize, data: Vec<bool>) -> Self {
         Self::with_prior(dim, 0.5, data.into_iter().map(Some).collect())
     }
 
-    /// Components over rows of `dim` binary values, some of which may be missing, with Beta(`concentration`,
+    /// Creates components over rows of `dim` binary values, some of which may be missing, with Beta(`concentration`,
     /// `concentration`) priors.
     pub fn with_prior(dim: usize, concentration: f64, data: Vec<Option<bool>>) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Bernoullis {
         }
     }
 
-    /// The known values of a point, with their columns.
+    /// Returns the known values of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
@@ -53,7 +53,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -195,7 +195,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -269,7 +269,7 @@ pub struct Categoricals {
 }
 
 impl Categoricals {
-    /// Components over rows of categories in `0..levels[column]`, with Dirichlet(`concentration`, …) priors.
+    /// Creates components over rows of categories in `0..levels[column]`, with Dirichlet(`concentration`, …) priors.
     pub fn new(levels: &[usize], concentration: f64, data: Vec<Option<usize>>) -> Self {
         let mut starts = vec![0];
         for levels in levels {
@@ -282,7 +282,7 @@ impl Categoricals {
         }
     }
 
-    /// The position in t of the logarithms of the probabilities of a point's known categories.
+    /// Returns the position in t of the logarithms of the probabilities of a point's known categories.
     fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let dim = self.starts.len() - 1;
         let row = &self.data[point * dim..(point + 1) * dim];
@@ -311,7 +311,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

@@ -46,7 +46,7 @@ impl Bags {
     }
 }
 
-/// The words of bags: one per line, from the given file or from the format's default path.
+/// Returns the words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
 /// Fails if the file does not exist or is not UTF-8.
@@ -76,7 +76,7 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// The file of words that belongs to bags with its name.
+/// Returns the file of words that belongs to bags with its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -162,7 +162,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// The next documents; `None` at the end.
+    /// Returns the next documents, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {
@@ -270,7 +270,7 @@ impl BagReader {
         }
     }
 
-    /// The start of the line, for messages.
+    /// Returns the start of the line, for messages.
     fn shown(&self) -> String {
         let line = self.buffer.trim();
         let start: String = line.chars().take(40).collect();
@@ -392,7 +392,7 @@ impl BagReader {
         }
     }
 
-    /// The entry on the line: document from 1, term from 0, count.
+    /// Returns the entry on the line: document from 1, term from 0, count.
     fn entry(&self, documents: u64, pattern: bool) -> Result<(u64, (u32, u32)), DataError> {
         let mut fields = self.buffer.split_ascii_whitespace();
         let mut next = || fields.next();

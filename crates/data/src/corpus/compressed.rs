@@ -62,7 +62,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     }
 }
 
-/// The file's name without the extension of its compression.
+/// Returns the file's name without the extension of its compression.
 pub fn bare_name(path: &Path) -> String {
     let name = path
         .file_name()

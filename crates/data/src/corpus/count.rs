@@ -67,7 +67,7 @@ impl WordCounts {
     /// Default number of distinct words: some 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
-    /// An empty table that holds up to `limit` words.
+    /// Creates an empty table that holds up to `limit` words.
     pub fn new(limit: usize) -> Self {
         Self {
             table: HashMap::default(),

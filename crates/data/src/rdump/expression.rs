@@ -12,7 +12,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The argument with one of these names, or at a position.
+    /// Returns the argument with one of these names, or at a position.
     fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named
@@ -49,7 +49,7 @@ impl Vector {
         }
     }
 
-    /// The elements at these positions.
+    /// Returns the elements at these positions.
     fn at(&self, positions: &[usize]) -> Elements {
         match &self.elements {
             Elements::Int(v) => Elements::Int(positions.iter().map(|i| v[*i]).collect()),
@@ -59,7 +59,7 @@ impl Vector {
     }
 }
 
-/// One operation on integers, if its result is an integer.
+/// Returns one operation on integers, if its result is an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),
@@ -80,7 +80,7 @@ fn real(op: u8, a: f64, b: f64) -> f64 {
 }
 
 impl Parser<'_> {
-    /// An expression.
+    /// Reads an expression.
     pub(super) fn value(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -224,7 +224,7 @@ impl Parser<'_> {
         self.literal()
     }
 
-    /// `name =` before an argument.
+    /// Reads `name =` before an argument.
     pub(super) fn argument_name(&mut self) -> Option<String> {
         let start = self.cursor.pos;
         if self
@@ -278,7 +278,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A variable that was assigned before.
+    /// Returns a variable that was assigned before.
     pub(super) fn earlier(&mut self, at: usize, value: &Value) -> Result<Vector, DataError> {
         self.generate(at, value.len() as u64)?;
         // The first index fastest is the last one fastest of the reversed shape.
@@ -349,7 +349,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The number of elements that `dims` requires, with recycling if there are fewer.
+    /// Returns the number of elements that `dims` requires, with recycling if there are fewer.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {

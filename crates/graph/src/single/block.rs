@@ -47,7 +47,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The first elements of a target and of the operand from which it is computed, lane by lane.
+    /// Returns the first elements of a target and of the operand from which it is computed, lane by lane.
     unsafe fn rows(
         &self,
         target: &Location,

@@ -98,7 +98,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The entry that begins on a line, if any.
+    /// Reads the entry that begins on a line, if any.
     pub fn begin(head: &str) -> Option<Self> {
         let head = head.strip_suffix('{')?;
         Some(Self {

@@ -47,7 +47,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// The line of the output that describes the baseline.
+    /// Returns the line of the output that describes the baseline.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -55,7 +55,7 @@ impl Baseline {
         )
     }
 
-    /// The reason to distrust the fit if its score is lower.
+    /// Returns the reason to distrust the fit if its score is lower.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
@@ -103,7 +103,7 @@ impl Evidence {
         }
     }
 
-    /// The status of a completed plan.
+    /// Returns the status of a completed plan.
     fn finished(&self, iterations: u64) -> Option<&str> {
         let used_up = matches!(
             self.status,
@@ -146,7 +146,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The comparison with the plain model, for the report.
+    /// Returns the comparison with the plain model, for the report.
     pub fn fact(&self) -> Option<Fact> {
         let Baseline {
             model, score, unit, ..

@@ -443,7 +443,7 @@ impl Data<'_> {
     }
 }
 
-/// The posterior marginals of the states of sequences, given the global parameters, step by step.
+/// Returns the posterior marginals of the states of sequences, given the global parameters, step by step.
 ///
 /// # Errors
 /// Fails for lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of

@@ -84,7 +84,7 @@ impl PointRequest {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
 
-    /// The budget of a fit and of its cooling.
+    /// Returns the budget of a fit and of its cooling.
     pub(super) fn length(&self) -> Length {
         match self.passes() {
             None => Length {
@@ -100,7 +100,7 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. They exclude the budget, because a resumed run may have a larger one.
+    /// Returns the settings of the driver. They exclude the budget, because a resumed run may have a larger one.
     ///
     /// # Errors
     /// Fails for an invalid setting, or one without an effect.
@@ -174,7 +174,7 @@ impl PointRequest {
         self.starts.unwrap_or(1).max(1)
     }
 
-    /// The settings of a start.
+    /// Returns the settings of a start.
     ///
     /// # Errors
     /// Fails as [`settings`](Self::settings) does.
@@ -191,7 +191,7 @@ impl PointRequest {
         })
     }
 
-    /// The planned iterations of one start, if there is a plan.
+    /// Returns the planned iterations of one start, if there is a plan.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
@@ -318,7 +318,7 @@ impl MixtureRequest {
         self.smoothing.unwrap_or(0.5)
     }
 
-    /// The prior of Gaussian components.
+    /// Returns the prior of Gaussian components.
     pub(super) fn prior(&self) -> GaussianPrior {
         let usual = GaussianPrior::default();
         GaussianPrior {

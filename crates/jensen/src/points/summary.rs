@@ -171,7 +171,7 @@ pub enum Emission {
 }
 
 impl Emission {
-    /// The mean, the probabilities or the proportions.
+    /// Returns the mean, the probabilities or the proportions.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -225,7 +225,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// The mean, the probabilities or the proportions.
+    /// Returns the mean, the probabilities or the proportions.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -241,7 +241,7 @@ impl Component {
         }
     }
 
-    /// Share of the points.
+    /// Computes the share of the points.
     pub fn weight(&self) -> f64 {
         match self {
             Self::Gaussian { weight, .. }

@@ -277,7 +277,7 @@ impl FitRequest {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method requested by the flags.
+    /// Returns the method requested by the flags.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
             // Minibatches have their own methods. The other settings equal those of stochastic gradients.
@@ -298,7 +298,7 @@ impl FitRequest {
         }
     }
 
-    /// The required accuracy of the reported numbers.
+    /// Returns the required accuracy of the reported numbers.
     fn policy(&self) -> Result<Policy, Error> {
         let usual = Policy::default();
         let policy = Policy {
@@ -314,7 +314,7 @@ impl FitRequest {
         Ok(policy)
     }
 
-    /// The method, family and refinement, starting at `init`.
+    /// Returns the method, family and refinement, starting at `init`.
     ///
     /// # Errors
     /// Fails for an invalid setting, or one without an effect.
@@ -376,7 +376,7 @@ impl FitRequest {
         })
     }
 
-    /// Whether a fit with these settings chooses a centring.
+    /// Returns whether a fit with these settings chooses a centring.
     pub fn has_centring(&self, settings: &Settings) -> bool {
         match self.centring {
             Some(CentringName::Off) => false,
@@ -385,7 +385,7 @@ impl FitRequest {
         }
     }
 
-    /// The options of a fit that starts at `init`, on the given number of threads.
+    /// Returns the options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
     /// Fails as [`settings`](Self::settings) does.
@@ -418,7 +418,7 @@ impl FitRequest {
         self.memory_limit.unwrap_or(MEMORY_LIMIT)
     }
 
-    /// The source of covariances.
+    /// Returns the source of covariances.
     ///
     /// # Errors
     /// Fails if linear response is requested but has no parameters to correct.
@@ -556,7 +556,7 @@ impl FitRequest {
         }
     }
 
-    /// The optimiser of stochastic gradients.
+    /// Returns the optimiser of stochastic gradients.
     pub(super) fn optimiser(&self) -> Optimiser {
         let rule = match self.optimizer {
             None | Some(OptimizerName::Adam) => BbviSettings::default().optimiser.rule,

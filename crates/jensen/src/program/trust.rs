@@ -71,7 +71,7 @@ impl TrustRequest {
         *self != Self::default()
     }
 
-    /// The defaults, overridden by these parameters.
+    /// Returns the defaults, overridden by these parameters.
     ///
     /// # Errors
     /// Fails for a parameter outside its range in Table 1. Some ranges depend on other parameters.

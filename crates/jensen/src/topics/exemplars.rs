@@ -96,7 +96,7 @@ pub(super) fn exhibit(
     })
 }
 
-/// First documents and lengths of the groups of the sample.
+/// Returns first documents and lengths of the groups of the sample.
 fn groups(documents: usize) -> Vec<(usize, usize)> {
     if documents <= LOOKED_AT {
         return vec![(0, documents)];
@@ -107,7 +107,7 @@ fn groups(documents: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The words of a document that a topic makes most probable, weighted by their counts.
+/// Returns the words of a document that a topic makes most probable, weighted by their counts.
 fn words(model: &TopicModel, totals: &[f64], topic: usize, bag: &Bag) -> String {
     let probability = |term: u32| {
         let mut all = model.topics.proportions(term as usize, totals);

@@ -56,7 +56,8 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The page. `documents` are examples of each topic, `corpus` names the documents, and `settings` are listed verbatim.
+/// Returns the page. `documents` are examples of each topic, `corpus` names the documents, and `settings` are listed
+/// verbatim.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

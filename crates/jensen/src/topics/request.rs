@@ -104,7 +104,7 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// The local inference: collapsed by default, and mean-field with a temperature policy.
+    /// Returns the local inference: collapsed by default, and mean-field with a temperature policy.
     ///
     /// # Errors
     /// Fails if the inference is unknown.
@@ -120,7 +120,7 @@ impl TopicsRequest {
         Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
     }
 
-    /// The settings of the method.
+    /// Returns the settings of the method.
     ///
     /// # Errors
     /// Fails for an invalid setting, or a missing number of topics.
@@ -194,7 +194,7 @@ const TAU: f64 = 64.0;
 /// … and the number of passes.
 const PASSES: f64 = 5.0;
 
-/// A Dirichlet parameter: a number, or one over the number of topics.
+/// Computes a Dirichlet parameter: a number, or one over the number of topics.
 fn share(text: &str, topics: u64) -> Option<f64> {
     match text.strip_suffix("/K") {
         Some(share) => share.parse::<f64>().ok().map(|x| x / topics as f64),
@@ -202,7 +202,7 @@ fn share(text: &str, topics: u64) -> Option<f64> {
     }
 }
 
-/// A choice by its name.
+/// Returns a choice by its name.
 fn named<T: DeserializeOwned>(flag: &str, text: Option<&str>) -> Result<Option<T>, Error> {
     let choice = text.map(|text| serde_json::from_value(text.into()));
     let choice = choice.transpose();

@@ -127,12 +127,12 @@ pub fn dead(shares: &[f64]) -> usize {
 /// A topic with less than this fraction of an even share is dead.
 const DEAD: f64 = 0.1;
 
-/// Numbers that are not finite are written as `null`.
+/// Returns numbers that are not finite are written as `null`.
 fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
-/// Topics in numbers, the largest first. Each has its `count` top words and their coherence over `documents`.
+/// Returns topics in numbers, the largest first. Each has its `count` top words and their coherence over `documents`.
 pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
     let proportions = model.topics.shares();
     let top = model.top_words(count);
@@ -164,7 +164,7 @@ pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<
 }
 
 impl Coherence {
-    /// The mean over topics with a coherence.
+    /// Returns the mean over topics with a coherence.
     pub fn mean(rows: &[TopicRow]) -> Self {
         let mean = |values: Vec<f64>| {
             let count = values.len() as f64;

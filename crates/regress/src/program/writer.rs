@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
         self.lines.retain(|(of, _)| *of != block);
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn text(&self, heading: &str) -> String {
         let mut text = heading.to_owned();
         for (block, name) in BLOCKS {

@@ -12,7 +12,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis that covers the data.
+    /// Creates a linear axis that covers the data.
     pub fn new(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -41,12 +41,12 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a position on it. Values beyond 10¹⁵⁰ pixels would overflow.
+    /// Returns whether a value has a position on it. Values beyond 10¹⁵⁰ pixels would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
 
-    /// The scale from pixel `start` to pixel `end` for these values.
+    /// Returns the scale from pixel `start` to pixel `end` for these values.
     pub(crate) fn scale(
         &self,
         values: impl Iterator<Item = f64>,
@@ -102,7 +102,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// The pixel of a value. It may lie outside the axis, but within the limits of a drawing.
+    /// Computes the pixel of a value. It may lie outside the axis, but within the limits of a drawing.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);

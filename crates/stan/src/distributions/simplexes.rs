@@ -151,7 +151,7 @@ fn same(function: &str, a: usize, b: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// Pairs of vectors of the same size. A single vector is paired with each vector of the other list.
+/// Returns pairs of vectors of the same size. A single vector is paired with each vector of the other list.
 fn paired<'v>(
     function: &str,
     a: &'v [Vec<f64>],
@@ -193,7 +193,7 @@ fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     logs.iter().map(|l| (l - total).exp()).collect()
 }
 
-/// Binomial numbers, drawn one category after another.
+/// Returns binomial numbers, drawn one category after another.
 fn multinomial(function: &str, rng: &mut Draws, theta: &[f64], trials: usize) -> FnResult<Value> {
     let mut rest = trials as f64;
     let mut left = 1.0;
