@@ -278,8 +278,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Weighted minus plain values of the mean and the log standard deviation of a quantity, without one of the blocks.
-    /// The difference of means is in standard deviations.
+    /// Computes weighted minus plain values of the mean and the log standard deviation of a quantity, without one of
+    /// the blocks. The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);

@@ -313,7 +313,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (kind, self.first_method(kind), omega)
     }
 
-    /// The search from several starts.
+    /// Returns the search from several starts.
     fn begin_starts(&mut self) -> Result<Stage, Status> {
         let kind = self.first_kind();
         let mut starts = self.starts();
@@ -342,7 +342,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The first stage of a run without starts.
+    /// Returns the first stage of a run without starts.
     fn opening_point(&self) -> Result<Vec<f64>, Status> {
         let found = match &self.settings.start.init {
             Init::Point(point) => Some(point.clone()),
@@ -398,7 +398,7 @@ fn left_behind(at: u64) -> Status {
     }
 }
 
-/// The output of a run whose method cannot begin.
+/// Returns the output of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,

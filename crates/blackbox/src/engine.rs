@@ -102,7 +102,7 @@ pub trait Fitting: MethodSettings {
         None
     }
 
-    /// The share of the data that one lane evaluates, given the number of records.
+    /// Returns the share of the data that one lane evaluates, given the number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)

@@ -23,8 +23,8 @@ const HURRIED: usize = 32;
 /// calls.
 const CALL: u64 = 1 << 28;
 
-/// Number of lanes in one call to a density with this cost per draw. The number is the same on every machine, so sums
-/// over lanes are the same too.
+/// Returns the number of lanes in one call to a density with this cost per draw. The number is the same on every
+/// machine, so sums over lanes are the same too.
 fn block(work: Option<u64>) -> usize {
     // A solver has an unknown number of steps, so assume some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));

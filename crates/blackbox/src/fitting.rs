@@ -43,8 +43,8 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// that is not trusted together with its reasons.
 ///
 /// # Errors
-/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
-/// not belong to this run.
+/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint
+/// does not belong to this run.
 ///
 /// # Examples
 /// This density has no second derivatives; [`Differenced`](jensen_density::Differenced) adds them.

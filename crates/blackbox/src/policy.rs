@@ -1,8 +1,8 @@
 //! The accuracy that the reported numbers must have, and all limits that follow from it.
 //!
-//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
-//! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their
-//! reason.
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
+//! checks is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which
+//! states their reason.
 
 use jensen_math::special::inv_phi;
 use serde::{Deserialize, Serialize};

@@ -77,7 +77,7 @@ impl StartsState {
         })
     }
 
-    /// The results of the finished starts, or the current points of the running ones if none has finished.
+    /// Returns the results of the finished starts, or the current points of the running ones if none has finished.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();

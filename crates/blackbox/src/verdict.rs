@@ -28,7 +28,7 @@ const VAGUE: f64 = 0.5;
 const FAR: f64 = 0.25;
 
 impl Fit {
-    /// Every reason to distrust the fit's draws.
+    /// Returns every reason to distrust the fit's draws.
     ///
     /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
     /// a tail or change a mean or a standard deviation, the density is not finite everywhere or does not decrease in
@@ -189,7 +189,7 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// The other mode's share of the mass, computed from the bounds of the two modes.
+/// Returns the other mode's share of the mass, computed from the bounds of the two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }

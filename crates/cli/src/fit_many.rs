@@ -74,7 +74,7 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A progress bar for the given number of fits, on standard error.
+/// Returns a progress bar for the given number of fits, on standard error.
 pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),

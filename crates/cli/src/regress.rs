@@ -67,7 +67,8 @@ pub struct RegressArgs {
     /// Omit the data, and fit the prior
     #[arg(long)]
     prior_only: bool,
-    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to 2000 rows]
+    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to
+    /// 2000 rows]
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     pointwise: Option<bool>,
     /// Write the Stan program to this file, and its data to a JSON file in the same folder, instead of fitting it

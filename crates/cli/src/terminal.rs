@@ -164,7 +164,7 @@ impl Observer for Terminal {
     }
 }
 
-/// The lines of a table with the end of a fit and its notes, with labels of this width.
+/// Returns the lines of a table with the end of a fit and its notes, with labels of this width.
 pub fn verdict(judged: &Judgement, width: usize) -> String {
     let mut text = format!("{:<width$} {}\n", "status", judged.status);
     // A status against the result is also a warning, so it is printed only once here.

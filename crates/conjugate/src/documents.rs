@@ -105,7 +105,8 @@ impl MemoryDocuments {
         }
     }
 
-    /// Arranges the documents in blocks of this size, so that passes visit them in the order of a file with such blocks.
+    /// Arranges the documents in blocks of this size, so that passes visit them in the order of a file with such
+    /// blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }

@@ -215,7 +215,7 @@ const PARTED: [u64; 3] = [2, 4, 8];
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
-    /// A run of `engine` from its random start.
+    /// Creates a run of `engine` from its random start.
     pub fn new(engine: E, settings: DriverSettings) -> Self {
         Self {
             engine,
@@ -226,7 +226,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// A run of `engine` from given global parameters.
+    /// Returns a run of `engine` from given global parameters.
     pub fn starting_at(engine: E, settings: DriverSettings, start: E::Globals) -> Self {
         Self {
             start: Some(start),

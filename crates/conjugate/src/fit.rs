@@ -27,7 +27,7 @@ pub struct ModelFit {
 }
 
 impl ModelFit {
-    /// The result of a run of the driver.
+    /// Returns the result of a run of the driver.
     pub(crate) fn of<M: ConjugateModel>(
         model: &M,
         settings: &DriverSettings,

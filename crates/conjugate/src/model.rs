@@ -146,10 +146,11 @@ pub trait ConjugateModel: Sync {
 /// more with more points.
 const TWINS: f64 = 0.25;
 
-/// Pairs of equal components, each component paired with the first equal one. Components without data are not twins.
+/// Returns pairs of equal components, each component paired with the first equal one. Components without data are not
+/// twins.
 ///
-/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
-/// depend on the origin and the units of the data.
+/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which
+/// does not depend on the origin and the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
     let prior = blocks.prior();

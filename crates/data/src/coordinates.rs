@@ -64,8 +64,8 @@ impl Labels {
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
-    /// Reads a JSON object with `coords`, lists of labels (words or numbers) by dimension, and `dims`, lists of dimensions by
-    /// variable; `label` names it in messages.
+    /// Reads a JSON object with `coords`, lists of labels (words or numbers) by dimension, and `dims`, lists of
+    /// dimensions by variable; `label` names it in messages.
     ///
     /// # Errors
     /// Fails if the text has other content, or names that are not allowed in files.

@@ -593,7 +593,7 @@ impl Parser<'_> {
         self.cursor.unexpected(wanted, location)
     }
 
-    /// The element being read: "data variable `x[2,3]`".
+    /// Returns the element being read: "data variable `x[2,3]`".
     fn location(&self) -> String {
         let mut name = self.variable.clone();
         let mut open = false;

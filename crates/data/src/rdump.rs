@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The longest run of characters that forms an unsigned number, and whether it is written as an integer.
+    /// Returns the longest run of characters that forms an unsigned number, and whether it is written as an integer.
     fn digits(&mut self) -> (&'a str, bool) {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;

@@ -53,7 +53,7 @@ impl Artefact {
         (Artefact::Digests, "digests.json"),
     ];
 
-    /// The file name inside the run's folder.
+    /// Returns the file name inside the run's folder.
     pub fn file_name(self) -> &'static str {
         Self::ALL[self as usize].1
     }

@@ -53,8 +53,8 @@ pub fn quoted(word: &str) -> String {
 /// Reads a table from text.
 ///
 /// # Errors
-/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
-/// columns share a name; the message points at the location.
+/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or
+/// two columns share a name; the message points at the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);

@@ -112,7 +112,7 @@ impl Dense {
         Self::bytes(data, mean, scale)
     }
 
-    /// Rows of bytes read as `(byte − m) · scale`, m being their column's mean.
+    /// Returns rows of bytes read as `(byte − m) · scale`, m being their column's mean.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.

@@ -168,8 +168,8 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a fit was
-    /// stopped early.
+    /// Returns the centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a
+    /// fit was stopped early.
     ///
     /// The second fit uses the suggestion of the first, because in the program's form a mean-field fit covers little of
     /// a funnel.

@@ -1,10 +1,10 @@
 //! Compares fits of the same observations by leave-one-out predictions and by evidence.
 //!
 //! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
-//! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
-//! using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. For draws of an approximation,
-//! the weights also correct for the approximation, as in Magnusson, Andersen, Jonasson and Vehtari, *Bayesian
-//! leave-one-out cross-validation for large data*, ICML 2019.
+//! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model
+//! evaluation using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. For draws of an
+//! approximation, the weights also correct for the approximation, as in Magnusson, Andersen, Jonasson and Vehtari,
+//! *Bayesian leave-one-out cross-validation for large data*, ICML 2019.
 
 use std::path::Path;
 

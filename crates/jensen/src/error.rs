@@ -148,7 +148,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// The error of a run that cannot be resumed with these settings.
+    /// Returns the error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
         Self::setting(error)
     }

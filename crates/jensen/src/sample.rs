@@ -470,8 +470,8 @@ impl Pool {
     }
 }
 
-/// Every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If more
-/// draws are requested than exist, they repeat, each time with different random numbers in generated quantities.
+/// Returns every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If
+/// more draws are requested than exist, they repeat, each time with different random numbers in generated quantities.
 ///
 /// # Errors
 /// Fails as [`sample`] does.

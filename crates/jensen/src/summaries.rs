@@ -50,7 +50,7 @@ pub(crate) fn plain(
     })
 }
 
-/// The summary of draws with equal weights.
+/// Returns the summary of draws with equal weights.
 fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     let tail = tail_index(draws, 1.0);
     with_tails(

@@ -70,7 +70,7 @@ fn series(
     points.iter().filter_map(at).collect()
 }
 
-/// A chart of the variances along a run and a table of the last values, for a report. `None` without points.
+/// Returns a chart of the variances along a run and a table of the last values, for a report. `None` without points.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")

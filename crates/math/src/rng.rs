@@ -190,8 +190,8 @@ pub fn fill_uniforms(
 
 /// Fills `out`, `dim` rows of `lanes` contiguous numbers, with standard normal numbers, by inversion.
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone: the same bits on
-/// AVX-512 and AVX2, and up to rounding on the scalar level. The largest possible magnitude is 8.2.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone:
+/// the same bits on AVX-512 and AVX2, and up to rounding on the scalar level. The largest possible magnitude is 8.2.
 ///
 /// # Panics
 /// If `out.len() != dim * lanes`.

@@ -36,7 +36,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(room).cast()
 }
 
-/// Returns the task in memory from `allocate`.
+/// Reads the task in memory from `allocate`.
 ///
 /// # Safety
 /// `text` comes from `allocate(length)`, and this call frees it.

@@ -14,7 +14,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from the start of this one to the end of the other.
+    /// Returns the range from the start of this one to the end of the other.
     pub fn to(self, other: Self) -> Self {
         Self {
             start: self.start,

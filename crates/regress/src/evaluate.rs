@@ -340,7 +340,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// An integer argument of a call, by name or position.
+    /// Returns an integer argument of a call, by name or position.
     pub fn count(
         &self,
         arguments: &[Argument],

@@ -85,8 +85,8 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest, and the number of
-/// estimates below it.
+/// Returns the lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest, and the
+/// number of estimates below it.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
     // The result of every stage, and the course of the last one.
     let best = stages.iter().map(|(_, points)| {

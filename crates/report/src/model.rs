@@ -90,7 +90,7 @@ impl Fact {
         }
     }
 
-    /// An evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
+    /// Returns an evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
     pub fn elbo(elbo: f64, standard_error: f64) -> Self {
         let decimals = match standard_error.is_finite() {
             true => text::decimals_for(standard_error).saturating_sub(1),

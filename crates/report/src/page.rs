@@ -104,7 +104,7 @@ impl Page {
         page
     }
 
-    /// The page with its end.
+    /// Returns the page with its end.
     fn end(mut self, version: &str, footnote: &str) -> String {
         let words = ["Jensen", version].join(" ");
         let sentences = [format!("{}.", words.trim_end()), footnote.to_owned()];

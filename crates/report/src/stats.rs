@@ -83,7 +83,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         .collect()
 }
 
-/// Values and their shares if there are few distinct ones, all integers. `None` for continuous values.
+/// Returns values and their shares if there are few distinct ones, all integers. `None` for continuous values.
 pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
     let mut counts: Vec<(f64, f64)> = Vec::new();
     for &x in sorted {
@@ -123,7 +123,7 @@ pub(crate) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     r.is_finite().then(|| r.clamp(-1.0, 1.0))
 }
 
-/// Normalised importance weights in decreasing order, relative to their mean.
+/// Computes normalised importance weights in decreasing order, relative to their mean.
 pub(crate) fn relative_weights(log_weights: &[f64]) -> Vec<f64> {
     let mut sorted = sorted_finite(log_weights);
     sorted.reverse();

@@ -286,7 +286,7 @@ impl Checkpoint {
         })
     }
 
-    /// The differences between this checkpoint and a run with `identity` by this version of the crate.
+    /// Returns the differences between this checkpoint and a run with `identity` by this version of the crate.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;

@@ -109,7 +109,7 @@ pub struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// A run under `budget` without checkpoints or interruption.
+    /// Creates a run under `budget` without checkpoints or interruption.
     pub fn new(budget: Budget, clock: &'a dyn Clock, observer: &'a mut dyn Observer) -> Self {
         Self {
             budget,
@@ -197,7 +197,7 @@ fn begin<A: Algorithm>(
     Err(ended_from_outside(control, 0))
 }
 
-/// The status of an interrupted run: cancelled, or out of time.
+/// Returns the status of an interrupted run: cancelled, or out of time.
 fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
     match control.budget.max_seconds.filter(|_| !cancelled) {
@@ -209,7 +209,7 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     }
 }
 
-/// The reason to end a run before its next iteration: the caller, or an exhausted budget.
+/// Returns the reason to end a run before its next iteration: the caller, or an exhausted budget.
 fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> Option<Status> {
     if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
         return Some(Status::Interrupted { at: iteration });

@@ -28,7 +28,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record with only the count of evaluations set.
+    /// Creates a record with only the count of evaluations set.
     pub fn new(oracle_calls: u64) -> Self {
         Self {
             oracle_calls,

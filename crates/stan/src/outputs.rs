@@ -215,7 +215,7 @@ fn mark_inputs(program: &Program, used: &mut [bool]) {
     }
 }
 
-/// Output `which` of a run, row by row.
+/// Computes the output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);

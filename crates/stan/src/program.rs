@@ -129,7 +129,8 @@ pub enum ExprKind {
     Target,
     /// A function passed to a higher-order builtin; only found among the arguments of a [`Call`].
     FunRef(FunRef),
-    /// Conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and tuples.
+    /// Conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and
+    /// tuples.
     Promote(Box<Expr>),
 }
 

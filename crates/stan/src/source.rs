@@ -16,7 +16,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from the start of `self` to the end of `last`.
+    /// Returns the range from the start of `self` to the end of `last`.
     pub fn to(self, last: Span) -> Span {
         if self.file == last.file && last.end >= self.end {
             Span {

@@ -55,13 +55,15 @@ pub enum Transform {
     Ordered,
     /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ
     PositiveOrdered,
-    /// The softmax of the zero-sum vector of z (K − 1 coordinates); determinant with respect to the first K − 1 elements
+    /// The softmax of the zero-sum vector of z (K − 1 coordinates); determinant with respect to the first K − 1
+    /// elements
     Simplex,
     /// z / ‖z‖ (K coordinates); "log-Jacobian" −½ ‖z‖², which makes the direction uniform
     UnitVector,
     /// The isometric zero-sum vector or matrix; log-Jacobian 0
     SumToZero,
-    /// Canonical partial correlations tanh z, row after row; determinant with respect to the elements below the diagonal
+    /// Canonical partial correlations tanh z, row after row; determinant with respect to the elements below the
+    /// diagonal
     CholeskyFactorCorr,
     /// Rows of the lower triangle, diagonal exp z; determinant with respect to the lower triangle
     CholeskyFactorCov,

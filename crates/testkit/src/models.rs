@@ -43,8 +43,8 @@ impl CorrelatedGaussian {
         }
     }
 
-    /// Returns the unit scales times `scales`, every pair of coordinates correlated by about `rho` (a constant plus
-    /// diagonal *precision*, scaled).
+    /// Creates a Gaussian with the given scales, in which every pair of coordinates is correlated by about `rho`. The
+    /// *precision* is a constant plus a diagonal, scaled.
     pub fn exchangeable(scales: &[f64], rho: f64) -> Self {
         let d = scales.len();
         let mut precision = vec![0.0; d * d];
@@ -260,8 +260,8 @@ impl ScalarModel for LinearRegression {
     }
 }
 
-/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5) (unnormalised): coordinates μ, log τ, and θ (centred) or the
-/// standardised effects (not centred).
+/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5) (unnormalised): coordinates μ, log τ, and θ (centred)
+/// or the standardised effects (not centred).
 #[derive(Clone, Copy, Debug)]
 pub struct EightSchools {
     /// Whether θ itself is a coordinate.

@@ -61,7 +61,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// The kind of the first family of the run.
+    /// Returns the kind of the first family of the run.
     pub(super) fn opening_kind(&self) -> FamilyKind {
         match self.conditional {
             true => FamilyKind::Conditional,

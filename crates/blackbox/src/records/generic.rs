@@ -102,7 +102,7 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("generic");
 
 impl<'a, O: DoublyStochastic> Generic<'a, O> {
-    /// A run from `start`.
+    /// Creates a run from `start`.
     ///
     /// # Errors
     /// Fails if batch, warm-up and estimator conflict, or the snapshots would exceed the memory limit.

@@ -1,4 +1,5 @@
-//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have mixed.
+//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have
+//! mixed.
 
 mod coordinates;
 mod judging;

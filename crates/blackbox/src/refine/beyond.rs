@@ -107,13 +107,14 @@ fn look<D: LogDensity>(
 pub struct Unreached {
     /// The coordinate whose variance lies far out. `None` for a spike in the middle.
     pub coordinate: Option<usize>,
-    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
+    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws
+    /// show.
     pub share: f64,
 }
 
-/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the
-/// policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement
-/// follows.
+/// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
+/// the policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a
+/// refinement follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -287,7 +288,7 @@ impl Shell {
         }
     }
 
-    /// Computes standard error of the mass.
+    /// Computes the standard error of the mass.
     fn error(&self, looks: usize) -> f64 {
         (self.squares - self.mass * self.mass / looks as f64)
             .max(0.0)

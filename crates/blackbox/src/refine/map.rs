@@ -338,7 +338,7 @@ impl Map {
         }
     }
 
-    /// Squared lengths of the lanes of `x`.
+    /// Computes squared lengths of the lanes of `x`.
     pub(super) fn squares(x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; lanes];
         for row in x.chunks(lanes) {

@@ -45,7 +45,7 @@ pub(super) fn begin(
     begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
 }
 
-/// The other half at the positions at the end of the step, and the squared lengths of the momenta.
+/// Makes the other half at the positions at the end of the step, and returns the squared lengths of the momenta.
 pub(super) fn end(
     circles: &[bool],
     x: &[f64],

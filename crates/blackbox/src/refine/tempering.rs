@@ -19,7 +19,7 @@ pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64>
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
 }
 
-/// Effective share of the particles under weights `ratio^change`.
+/// Computes the effective share of the particles under weights `ratio^change`.
 fn share(ratios: &[f64], change: f64) -> f64 {
     let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
     let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();

@@ -154,9 +154,9 @@ const TELLING: f64 = 0.1;
 /// times as wide, with the same centre.
 const APART: f64 = 2.0;
 
-/// The other optima among converged starts that are at least [`APART`] from the best one in location or width and have
-/// at least about 1 % of its mass. The limit is 1 ‰ if they are so far out that a standard deviation would be wrong
-/// without them.
+/// Returns the other optima among converged starts that are at least [`APART`] from the best one in location or width
+/// and have at least about 1 % of its mass. The limit is 1 ‰ if they are so far out that a standard deviation would be
+/// wrong without them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -194,7 +194,7 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
 /// Nats within which two starts may have found the same optimum.
 const SAME: f64 = 0.5;
 
-/// The number of starts at the best optimum, including the best start.
+/// Returns the number of starts at the best optimum, including the best start.
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     let dim = outcomes[best].omega.len() / 2;
     let (mean, log_sd) = outcomes[best].omega.split_at(dim);
@@ -212,15 +212,15 @@ pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// The number of starts that reached the best bound anywhere: at the best optimum, at one of its relabellings, or at
-/// another mode of the same mass, which is reported separately.
+/// Returns the number of starts that reached the best bound anywhere: at the best optimum, at one of its relabellings,
+/// or at another mode of the same mass, which is reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
 }
 
-/// The poorer optima of converged starts, one per bound, if there are at least two and at least as many as starts that
-/// reached the best bound. In that case there may be better optima that no start reached.
+/// Returns the poorer optima of converged starts, one per bound, if there are at least two and at least as many as
+/// starts that reached the best bound. In that case there may be better optima that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()

@@ -372,8 +372,8 @@ pub struct PredictArgs {
     /// Omit smaller proportions
     #[arg(long, value_name = "P", default_value_t = 0.01)]
     pub min_proportion: f64,
-    /// Write to this file instead of standard output; with the ending .csv or .npy, write a matrix with one row per document
-    /// and one column per topic
+    /// Write to this file instead of standard output; with the ending .csv or .npy, write a matrix with one row per
+    /// document and one column per topic
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Threads [default: all of the machine]

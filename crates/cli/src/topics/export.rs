@@ -27,7 +27,7 @@ pub fn run(args: &ExportArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Expected probabilities of all words, one row per topic.
+/// Returns expected probabilities of all words, one row per topic.
 fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();

@@ -20,7 +20,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a run.
+    /// Creates the line of a run.
     pub fn new(sizes: Sizes) -> Self {
         Self {
             sizes,

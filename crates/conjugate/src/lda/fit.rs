@@ -230,7 +230,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run, with the list of its ends.
+/// Returns the outcome of a run, with the list of its ends.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -243,7 +243,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 /// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The end with the larger bound of the tempered model. If all runs were stopped, the first one.
+/// Returns the end with the larger bound of the tempered model. If all runs were stopped, the first one.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -265,7 +265,7 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, where all documents share one inferred temperature.
+/// Returns the bound of the tempered model at an end, where all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -284,7 +284,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them, or none if all are 1.
+/// Computes the temperatures of all documents at the end of a run that infers them, or none if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();

@@ -532,8 +532,8 @@ simd32_fn! {
         }
     }
 
-    /// `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
-    /// difference at the mean of a nonzero count.
+    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0)
+    /// times the difference at the mean of a nonzero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {

@@ -154,7 +154,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// Memory for shares of documents over the given number of terms.
+    /// Creates the memory for shares of documents over the given number of terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,

@@ -133,7 +133,7 @@ impl Shards for LocalShards<'_> {
     }
 }
 
-/// The end of each shard of documents.
+/// Returns the end of each shard of documents.
 pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
     let mut end = 0;
     let sizes = documents.shards().into_iter();
@@ -145,7 +145,8 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// The shares of a batch by shard, in the order of the batch, and the position in the batch of each document, shard after shard.
+/// Returns the shares of a batch by shard, in the order of the batch, and the position in the batch of each document,
+/// shard after shard.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
     let mut positions = vec![Vec::new(); ends.len()];

@@ -80,7 +80,7 @@ impl Topics {
             .collect()
     }
 
-    /// The share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
+    /// Computes the share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
     pub fn shares(&self) -> Vec<f64> {
         let prior = self.eta * self.terms as f64;
         let mut shares: Vec<f64> = self.totals().iter().map(|t| (t - prior).max(0.0)).collect();

@@ -35,7 +35,7 @@ impl Bernoullis {
         row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
     }
 
-    /// Expected probabilities of a component from its natural parameters.
+    /// Computes expected probabilities of a component from its natural parameters.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<f64> {
         lambda
             .chunks_exact(2)
@@ -90,7 +90,7 @@ pub struct Multinomials {
 }
 
 impl Multinomials {
-    /// Components over rows of `dim` counts with Dirichlet(`concentration`, …) priors.
+    /// Creates components over rows of `dim` counts with Dirichlet(`concentration`, …) priors.
     pub fn new(dim: usize, concentration: f64, data: Vec<f64>) -> Self {
         Self {
             dim,
@@ -103,7 +103,7 @@ impl Multinomials {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Expected proportions of a component from its natural parameters.
+    /// Returns expected proportions of a component from its natural parameters.
     pub fn proportions(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda.iter().sum();
         lambda.iter().map(|x| x / total).collect()
@@ -160,7 +160,7 @@ pub struct Poissons {
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
+    /// Creates components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
         Self {
@@ -174,13 +174,13 @@ impl Poissons {
         }
     }
 
-    /// The known counts of a point, with their columns.
+    /// Returns the known counts of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().copied().enumerate().filter(|(_, x)| !x.is_nan())
     }
 
-    /// Expected rates of a component from its natural parameters.
+    /// Returns expected rates of a component from its natural parameters.
     pub fn rates(&self, lambda: &[f64]) -> Vec<f64> {
         lambda.chunks_exact(2).map(|l| l[0] / l[1]).collect()
     }
@@ -290,7 +290,7 @@ impl Categoricals {
         positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
-    /// Expected probabilities of a component from its natural parameters, column by column.
+    /// Computes expected probabilities of a component from its natural parameters, column by column.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<Vec<f64>> {
         let columns = self.starts.windows(2).map(|pair| &lambda[pair[0]..pair[1]]);
         columns

@@ -168,7 +168,7 @@ impl FactorialMixture {
             .collect()
     }
 
-    /// Expected factors, K rows of `dim` numbers.
+    /// Computes expected factors, K rows of `dim` numbers.
     pub fn factors(&self, lambda: &[f64]) -> Vec<f64> {
         let mut t = self.blocks.expectations(lambda);
         t.truncate(self.settings.factors * self.dim);
@@ -398,7 +398,7 @@ impl<'a> Pursuit<'a> {
         factors
     }
 
-    /// Squared lengths of the residuals of the points.
+    /// Computes squared lengths of the residuals of the points.
     fn left(&self) -> Vec<f64> {
         let gram = self.gram();
         let of = |p: usize| {

@@ -159,7 +159,7 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Expected mean of a component from its natural parameters.
+    /// Computes the expected mean of a component from its natural parameters.
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => lambda[..self.dim]
@@ -318,8 +318,8 @@ impl Components for Gaussians {
         }
     }
 
-    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at temperature T
-    /// that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
+    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at
+    /// temperature T that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],

@@ -186,13 +186,13 @@ impl<C: Components> HiddenMarkov<C> {
         &self.emissions
     }
 
-    /// Expected probabilities of the first state.
+    /// Returns expected probabilities of the first state.
     pub fn initial(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Expected transition probabilities, one row per state.
+    /// Computes expected transition probabilities, one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)

@@ -285,7 +285,7 @@ impl<C: Components> Mixture<C> {
         &self.components
     }
 
-    /// Expected weights of the components.
+    /// Returns expected weights of the components.
     pub fn weights(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()

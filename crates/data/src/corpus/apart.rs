@@ -181,7 +181,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files, or `None` if there are too many words for one table.
+/// Returns the counts of all files, or `None` if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();

@@ -22,7 +22,7 @@ pub(crate) struct Bags {
 }
 
 impl Bags {
-    /// A document's terms and counts.
+    /// Returns a document's terms and counts.
     pub fn get(&self, i: usize) -> (&[u32], &[u32]) {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         let range = start..self.ends[i];
@@ -425,7 +425,7 @@ impl BagReader {
     }
 }
 
-/// A count, which may be written as a real number.
+/// Returns a count, which may be written as a real number.
 fn whole(text: &str) -> Option<u32> {
     if let Ok(count) = text.parse() {
         return Some(count);

@@ -115,7 +115,7 @@ impl WordCounts {
         self.table.is_empty()
     }
 
-    /// The words with their counts, in no particular order.
+    /// Returns the words with their counts, in no particular order.
     pub fn into_words(self) -> Vec<(String, Count)> {
         let words = self.table.into_iter();
         words.map(|(word, count)| (word.into(), count)).collect()

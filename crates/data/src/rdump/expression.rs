@@ -33,7 +33,7 @@ impl Vector {
         }
     }
 
-    /// A count.
+    /// Returns a count.
     fn count(&self) -> Option<u64> {
         match (&self.elements, self.reals().as_slice()) {
             (Elements::Int(v), [_]) => u64::try_from(v[0]).ok(),
@@ -59,7 +59,7 @@ impl Vector {
     }
 }
 
-/// Returns one operation on integers, if its result is an integer.
+/// Applies one operation to integers, if its result is an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `a:b` with signed ends.
+    /// Returns `a:b` with signed ends.
     fn range(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         let first = self.signed(nesting)?;
@@ -243,7 +243,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The arguments between the brackets of a call.
+    /// Returns the arguments between the brackets of a call.
     fn arguments(&mut self, nesting: usize) -> Result<Arguments, DataError> {
         let mut found = Arguments {
             placed: Vec::new(),
@@ -331,7 +331,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A count among the arguments.
+    /// Returns a count among the arguments.
     fn counted(&self, at: usize, value: Option<&Vector>, otherwise: u64) -> Result<u64, DataError> {
         match value {
             None => Ok(otherwise),

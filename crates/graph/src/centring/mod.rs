@@ -197,7 +197,7 @@ impl Hierarchy {
         })
     }
 
-    /// Every coordinate of independent elements, at a point.
+    /// Returns every coordinate of independent elements, at a point.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));

@@ -148,7 +148,7 @@ impl Hierarchy {
     }
 }
 
-/// 1 or −1 with equal frequency, as are the products of two elements over a few directions.
+/// Computes 1 or −1 with equal frequency, as are the products of two elements over a few directions.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

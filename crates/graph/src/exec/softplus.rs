@@ -261,7 +261,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Computes the products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// Finds the runs of `count` rows, starting at `first`.
     ///
     /// # Safety
     /// They are rows of the operand, at most [`SORTED`].

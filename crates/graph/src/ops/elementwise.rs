@@ -200,7 +200,7 @@ macro_rules! declare {
             /// Every operation, in table order.
             pub const ALL: &'static [ElemOp] = &[$(ElemOp::$variant),*];
 
-            /// The name in the text form.
+            /// Returns the name in the text form.
             pub fn name(self) -> &'static str {
                 match self { $(ElemOp::$variant => $name),* }
             }

@@ -215,7 +215,8 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// The derivative of the mean with respect to the upper end u: the density there times its deviation from the mean.
+/// Returns the derivative of the mean with respect to the upper end u: the density there times its deviation from the
+/// mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);

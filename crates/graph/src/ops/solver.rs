@@ -67,7 +67,7 @@ impl Pass {
         (Pass::AdjointTangent, "adjoint_tangent"),
     ];
 
-    /// The name in the text form.
+    /// Returns the name in the text form.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }

@@ -414,7 +414,7 @@ impl Emitter<'_> {
         node
     }
 
-    /// Every element of `id` (of fixed shape) as an element of a node of the new graph.
+    /// Returns every element of `id` (of fixed shape) as an element of a node of the new graph.
     fn elements(&mut self, id: NodeId) -> Vec<Element> {
         let len = self.graph.shape(id).len;
         if let Some(values) = self.graph.constant_value(id) {

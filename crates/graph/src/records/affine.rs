@@ -157,7 +157,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// The value as an affine form, if it is one.
+    /// Returns the value as an affine form, if it is one.
     fn form(&self) -> Option<Form> {
         match self {
             Self::Data(offset) => Some(Form {

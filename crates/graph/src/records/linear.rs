@@ -167,7 +167,7 @@ impl Builder<'_> {
         (self.predictors.len() <= WIDTH).then_some(leaf)
     }
 
-    /// The leaves of a value whose elements are all data and affine.
+    /// Returns the leaves of a value whose elements are all data and affine.
     fn leaves(&mut self, id: NodeId) -> Option<Option<Vec<Leaf>>> {
         let elements = self.elements[id.index()].clone();
         if elements.iter().any(|e| matches!(e, Element::Other)) {

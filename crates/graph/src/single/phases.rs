@@ -44,7 +44,7 @@ impl<'a> Phases<'a> {
         self.graph.placement(id) == Placement::Lane
     }
 
-    /// Shared values that lanes, sums or outputs read.
+    /// Returns shared values that lanes, sums or outputs read.
     pub(super) fn early(&self) -> Vec<NodeId> {
         let graph = self.graph;
         let is_early = |id: NodeId| !self.lane(id) && !self.after_sum[id.index()] && !self.leaf(id);

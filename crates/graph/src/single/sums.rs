@@ -35,7 +35,7 @@ pub(super) enum Term {
 }
 
 impl Term {
-    /// The values it reads.
+    /// Returns the values it reads.
     pub(super) fn values(&self) -> Vec<NodeId> {
         match *self {
             Self::Plain(id) => vec![id],

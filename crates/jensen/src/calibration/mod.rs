@@ -50,8 +50,8 @@ pub struct Simulator {
     pub data: Option<DataFile>,
 }
 
-/// The fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities with the
-/// name of a data variable become data. All others are compared with the program's variables.
+/// Returns the fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities
+/// with the name of a data variable become data. All others are compared with the program's variables.
 ///
 /// # Errors
 /// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
@@ -214,7 +214,7 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// The verdict on the fits of simulated data, one row per fit.
+    /// Returns the verdict on the fits of simulated data, one row per fit.
     ///
     /// # Errors
     /// Fails if fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.

@@ -138,8 +138,8 @@ impl Null {
         }
     }
 
-    /// The lower and upper limits of the cumulative share at each rank but the last. Uniform ranks leave this envelope
-    /// with probability 0.05.
+    /// Returns the lower and upper limits of the cumulative share at each rank but the last. Uniform ranks leave this
+    /// envelope with probability 0.05.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
         let share = |n: usize| n as f64 / self.count as f64;

@@ -164,7 +164,7 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
 }
 
 impl Fits {
-    /// The fits that a request describes. `folders` are searched for included files.
+    /// Creates the fits that a request describes. `folders` are searched for included files.
     ///
     /// # Errors
     /// Fails for an invalid setting, and for a program that is invalid with any data.

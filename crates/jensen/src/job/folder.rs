@@ -108,7 +108,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     serde_json::from_value(stored).map_err(damaged)
 }
 
-/// The bytes of the approximation of a finished run. `again` is the command that would finish the run.
+/// Returns the bytes of the approximation of a finished run. `again` is the command that would finish the run.
 ///
 /// # Errors
 /// Fails if the run has not finished, or the file cannot be read.
@@ -194,7 +194,7 @@ fn set_aside(settings: &mut Value, pointer: &str) {
     }
 }
 
-/// The differences between a checkpoint and a run of this identity, one phrase each.
+/// Returns the differences between a checkpoint and a run of this identity, one phrase each.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     let mut changes = Vec::new();
     for difference in checkpoint.differences(present) {

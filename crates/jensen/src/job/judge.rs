@@ -89,7 +89,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of a run about which only this status is known.
+    /// Creates the evidence of a run about which only this status is known.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -154,7 +154,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// The verdict on a run with the given number of iterations.
+    /// Returns the verdict on a run with the given number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(

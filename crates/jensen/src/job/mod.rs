@@ -80,7 +80,7 @@ pub trait Job {
     /// Returns the memory that the fit job needs.
     fn need(&self) -> Need;
 
-    /// The budget of a run.
+    /// Returns the budget of a run.
     fn budget(&self) -> Budget;
 
     /// Refuses to resume a stored run if it differs in a way that `force` cannot override.
@@ -114,7 +114,7 @@ pub trait Job {
         let _ = made;
     }
 
-    /// The evidence of the run.
+    /// Returns the evidence of the run.
     fn evidence(&self, made: &Finished<Self>) -> Evidence;
 
     /// Returns the result in numbers.
@@ -209,7 +209,7 @@ pub enum ResultFolder {
 }
 
 impl ResultFolder {
-    /// A new run in the given folder, or without a folder.
+    /// Creates a new run in the given folder, or without a folder.
     pub fn new(out: Option<&Path>) -> Self {
         out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }

@@ -254,7 +254,7 @@ fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// The form of the covariance matrices of Gaussian emissions, given the rows.
+/// Returns the form of the covariance matrices of Gaussian emissions, given the rows.
 fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     let shape = request.covariance.unwrap_or_default();
     if shape == Shape::Full {

@@ -160,7 +160,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Every model from every start, with the amount that comparisons add to its bound.
+/// Returns every model from every start, with the amount that comparisons add to its bound.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],

@@ -21,8 +21,8 @@ use crate::units::Standardise;
 pub struct PointRequest {
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes or iterations), schedule=PASS:T,PASS:T,…
     /// (linear in between), global (one, inferred) or local (one per point, inferred);
-    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never.
-    /// Plain global cools in 50 iterations, or in one pass with --batch [default: none]
+    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf`
+    /// never. Plain global cools in 50 iterations, or in one pass with --batch [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Points of a minibatch; without it every iteration uses all points
@@ -52,8 +52,8 @@ pub struct PointRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
-    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a temperature
-    /// policy, with --batch, and for one component or state]
+    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a
+    /// temperature policy, with --batch, and for one component or state]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,
@@ -159,7 +159,7 @@ impl PointRequest {
         temper.map_err(Error::Setting)
     }
 
-    /// The number of starts for models of at most `parts` parts.
+    /// Returns the number of starts for models of at most `parts` parts.
     pub(super) fn starts(&self, parts: usize) -> u64 {
         let usual = match self.batch.is_some() || parts == 1 {
             true => 1,
@@ -197,7 +197,7 @@ impl PointRequest {
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
     }
 
-    /// Largest number of iterations of all starts of all models together.
+    /// Returns the largest number of iterations of all starts of all models together.
     pub(super) fn iterations(&self, points: usize, candidates: usize) -> u64 {
         let all = |each: u64| each.saturating_mul(candidates as u64);
         match self.planned(points) {
@@ -280,8 +280,8 @@ pub struct MixtureRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior_variance_weight: Option<f64>,
-    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of binary ones
-    /// [default: 0.5]
+    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of
+    /// binary ones [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
     /// Draw the components' means as pictures of this size

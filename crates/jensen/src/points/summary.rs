@@ -81,8 +81,8 @@ pub struct CandidateRow {
 }
 
 impl PointsSummary {
-    /// Several fits as a table with one row per number of parts. The columns are the number of parts, the best bound,
-    /// the bound for comparisons, the number of starts within a nat of the best, and `kept` for the chosen fit.
+    /// Returns several fits as a table with one row per number of parts. The columns are the number of parts, the best
+    /// bound, the bound for comparisons, the number of starts within a nat of the best, and `kept` for the chosen fit.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {

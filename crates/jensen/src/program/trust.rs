@@ -25,8 +25,8 @@ pub struct TrustRequest {
     /// γ: the factor by which the region grows and shrinks, above 1 [default: 2]
     #[cfg_attr(feature = "clap", arg(id = "trust_gamma", long = "trust-gamma", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub gamma: Option<f64>,
-    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of radius δ
-    /// [default: 1e-10]
+    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of
+    /// radius δ [default: 1e-10]
     #[cfg_attr(feature = "clap", arg(id = "trust_lambda", long = "trust-lambda", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub lambda: Option<f64>,
     /// α: the weight of the radius in the potential L − αδ², above λ/(1 − γ⁻²); with a larger value, fewer draws assess

@@ -147,7 +147,7 @@ pub(crate) fn first_data(
     Ok((shared, bound))
 }
 
-/// The data of a block in the form in which the program declares them.
+/// Returns the data of a block in the form in which the program declares them.
 fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
     let mut data = shared.clone();
     let rows = block.iter().next().map_or(0, |(_, value)| value.shape()[0]);

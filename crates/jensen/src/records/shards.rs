@@ -168,7 +168,7 @@ impl RecordShards {
         shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
     }
 
-    /// The share of each shard that has one, as runs of records numbered within the shard.
+    /// Returns the share of each shard that has one, as runs of records numbered within the shard.
     fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         let mut cell = 0;

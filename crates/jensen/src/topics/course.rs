@@ -23,7 +23,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The counts of a run on these training documents.
+    /// Returns the counts of a run on these training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
             documents: documents.len() as f64,
@@ -82,7 +82,7 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// The collector for a run of these sizes.
+    /// Creates the collector for a run of these sizes.
     pub fn new(sizes: Sizes) -> Self {
         Self {
             sizes,

@@ -28,8 +28,8 @@ const EACH: usize = 3;
 /// Number of words to show of a document.
 const WORDS: usize = 12;
 
-/// The documents with the largest shares of each topic among a sample of the training documents; none if no document is
-/// long enough.
+/// Returns the documents with the largest shares of each topic among a sample of the training documents; none if no
+/// document is long enough.
 ///
 /// This costs the local steps of at most 2000 documents.
 pub(super) fn exhibit(

@@ -30,7 +30,7 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// The curves of the run, with captions.
+/// Returns the curves of the run, with captions.
 fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {

@@ -52,10 +52,11 @@ pub struct TopicsRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub max_sweeps: Option<u64>,
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes), schedule=PASS:T,PASS:T,… (linear in
-    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
-    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end, and
-    /// `…:START:DRAWS:EVERY` estimates log C from DRAWS draws and sets a new temperature every EVERY minibatches [default: none]
+    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]`
+    /// and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
+    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end,
+    /// and `…:START:DRAWS:EVERY` estimates log C from DRAWS draws and sets a new temperature every EVERY minibatches
+    /// [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]

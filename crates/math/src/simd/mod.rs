@@ -298,7 +298,7 @@ impl Simd {
         }
     }
 
-    /// Every level of this machine, the best first.
+    /// Returns every level of this machine, the best first.
     pub fn available() -> Vec<Self> {
         let mut levels = Vec::with_capacity(3);
         if Self::has_avx512() {

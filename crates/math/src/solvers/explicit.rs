@@ -75,8 +75,8 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
     correction: None,
 };
 
-/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected by the
-/// one of order 3.
+/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected
+/// by the one of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
     // 1 / |1/9! − c₉| for the coefficient of its stability function.
@@ -224,8 +224,8 @@ pub(super) const DOP853: Pair = Pair {
     ]),
 };
 
-/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying right-hand
-/// sides*.
+/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying
+/// right-hand sides*.
 pub(super) const CASH_KARP: Pair = Pair {
     order: 5.0,
     perturbations: 3600.0,

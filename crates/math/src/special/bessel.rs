@@ -94,7 +94,7 @@ fn debye(v: f64, x: f64) -> f64 {
     v * eta - 0.5 * libm::log(2.0 * PI * v * root) + libm::log1p(series)
 }
 
-/// Modified Bessel function of the first kind, integer order. Relative error below 1e-13 for `|x| <= 700`.
+/// Computes the modified Bessel function of the first kind, integer order. Relative error below 1e-13 for `|x| <= 700`.
 pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
     let order = f64::from(n.unsigned_abs());
     let sign = if x < 0.0 && n % 2 != 0 { -1.0 } else { 1.0 };
@@ -118,7 +118,8 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
     sign * leading * sum * libm::exp(scale)
 }
 
-/// Modified Bessel function of the second kind, integer order, for `x >= 0`; infinite at 0. Relative error below 1e-13.
+/// Computes the modified Bessel function of the second kind, integer order, for `x >= 0`; infinite at 0. Relative error
+/// below 1e-13.
 pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;

@@ -144,13 +144,14 @@ fn nonzero(x: f64) -> f64 {
     if x == 0.0 { 1e-300 } else { x }
 }
 
-/// Regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. Relative error below 1e-13, and 1e-11 for
-/// `a > 1e6`.
+/// Returns the regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. Relative error below 1e-13, and
+/// 1e-11 for `a > 1e6`.
 pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).0
 }
 
-/// Regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. Accuracy as [`gamma_p`].
+/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. Accuracy as
+/// [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).1
 }
@@ -178,8 +179,8 @@ fn log_of_complement(x: f64, y: f64) -> f64 {
     }
 }
 
-/// Regularised incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in `[0, 1]`. Relative error below 1e-12 for
-/// parameters up to 1e5.
+/// Computes the regularised incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in `[0, 1]`. Relative error
+/// below 1e-12 for parameters up to 1e5.
 pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     let legal = a > 0.0 && b > 0.0 && (0.0..=1.0).contains(&x) && a.is_finite() && b.is_finite();
     if !legal {

@@ -18,7 +18,7 @@ const WEIGHTS: [f64; 5] = [
     0.066_671_344_308_688_14,
 ];
 
-/// ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
+/// Computes ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
 pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
     let width = (b - a) / panels as f64;
     let mut sum = 0.0;

@@ -121,7 +121,7 @@ pub fn erfc<V: F64x8>(x: V) -> V {
     V::select(x.lt(V::zero()), V::splat(2.0) - tail, tail)
 }
 
-/// Computes standard normal distribution function. Error below 4.
+/// Computes the standard normal distribution function. Error below 4.
 #[inline(always)]
 pub fn phi<V: F64x8>(x: V) -> V {
     let a = V::splat(39.5).min(x.abs());
@@ -155,7 +155,8 @@ pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     log_sum(u, correction)
 }
 
-/// Computes standard normal quantile, NaN outside `[0, 1]`. Error below 3 where `0.002 < p < 0.998`, elsewhere below 6.
+/// Computes the standard normal quantile, NaN outside `[0, 1]`. Error below 3 where `0.002 < p < 0.998`, elsewhere
+/// below 6.
 #[inline(always)]
 pub fn inv_phi<V: F64x8>(p: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

@@ -22,7 +22,7 @@ pub fn mean(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// Computes standard deviation with divisor n − 1. It is 0 for a single value.
+/// Computes the standard deviation with divisor n − 1. It is 0 for a single value.
 pub fn sd(x: &[f64]) -> f64 {
     let m = mean(x);
     let squares: f64 = x.iter().map(|x| (x - m).powi(2)).sum();

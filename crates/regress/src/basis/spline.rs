@@ -170,7 +170,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Builds a basis with these interior knots.
+    /// Creates a spline with these knots, of which there must be at least three.
     pub fn new(knots: Vec<f64>, cyclic: bool) -> Self {
         let mut made = Self {
             knots,
@@ -233,7 +233,7 @@ impl Cubic {
         (b, d)
     }
 
-    /// The integral of the squared second derivative as a quadratic form of the values: Dᵀ B⁻¹ D.
+    /// Returns the integral of the squared second derivative as a quadratic form of the values: Dᵀ B⁻¹ D.
     pub fn penalty(&self) -> Rows {
         let (b, d) = self.bands();
         let turned: Rows = (0..self.len())

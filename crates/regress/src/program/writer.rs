@@ -193,7 +193,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name from the table in a form that a Stan name can contain. Two names that would become equal receive numbers.
+    /// Returns a name from the table in a form that a Stan name can contain. Two names that would become equal receive
+    /// numbers.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();

@@ -154,7 +154,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// The arguments of a call, starting at its opening parenthesis.
+    /// Returns the arguments of a call, starting at its opening parenthesis.
     fn arguments(&mut self) -> Result<Vec<Argument>> {
         let (_, open) = self.next();
         let mut found = Vec::new();

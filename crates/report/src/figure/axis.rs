@@ -109,7 +109,7 @@ impl Placed {
         pixel.clamp(-1e7, 1e7)
     }
 
-    /// Labelled values, about as many as requested.
+    /// Returns labelled values, about as many as requested.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
             return round_numbers(self.from, self.to, about, self.whole);
@@ -144,7 +144,7 @@ impl Placed {
     }
 }
 
-/// Round numbers between two ends with labels, about as many as requested.
+/// Returns round numbers between two ends with labels, about as many as requested.
 fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
     let raw = (to - from) / about as f64;
     let raw = if whole { raw.max(1.0) } else { raw };

@@ -129,7 +129,7 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
+/// Returns the colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];

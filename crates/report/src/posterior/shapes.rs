@@ -75,7 +75,7 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
     scene
 }
 
-/// The median between the ends of the central 90 %, spelled with the digits that their distance allows.
+/// Returns the median between the ends of the central 90 %, spelled with the digits that their distance allows.
 fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     if sorted.is_empty() {
         return None;
@@ -190,7 +190,8 @@ fn draw_bars(scene: &mut Scene, bars: &[(f64, f64)], frame: &Frame) {
     }
 }
 
-/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its column.
+/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its
+/// column.
 pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) -> Scene {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();

@@ -31,7 +31,7 @@ enum Resolution {
     None,
 }
 
-/// What a call means, given its name: `foo_lupdf` is `foo_lpdf` without its constants.
+/// Returns what a call means, given its name: `foo_lupdf` is `foo_lpdf` without its constants.
 fn normalised(name: &str) -> Option<String> {
     let stem = |suffix| name.strip_suffix(suffix);
     stem("_lupdf")
@@ -115,7 +115,8 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// The error of a call with this signature. In a `~` statement the variate is the first argument, written in front.
+/// Returns the error of a call with this signature. In a `~` statement the variate is the first argument, written in
+/// front.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -201,7 +202,7 @@ impl Checker {
         user.chain(library).collect()
     }
 
-    /// A call as an expression.
+    /// Returns a call as an expression.
     pub(super) fn call_expr(&mut self, call: &ast::Call, span: Span) -> Checking<Expr> {
         let (call_out, result, level) = self.call(call, span)?;
         if result == Type::Void {
@@ -214,7 +215,7 @@ impl Checker {
         Ok(self.node(ExprKind::Call(call_out), result, level, span))
     }
 
-    /// A call, with its result type (which may be void) and level.
+    /// Returns a call, with its result type (which may be void) and level.
     pub(super) fn call(&mut self, call: &ast::Call, span: Span) -> Checking<(Call, Type, Level)> {
         let written = &call.name.name;
         let plain = normalised(written);
@@ -640,7 +641,7 @@ fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> 
     out
 }
 
-/// The report of a call that matches no signature, with the closest ones.
+/// Returns the report of a call that matches no signature, with the closest ones.
 pub(super) fn no_match(
     name: &str,
     candidates: &[Candidate],
@@ -688,7 +689,7 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// The distance between a call and a signature, by which the closest signatures are shown first.
+/// Returns the distance between a call and a signature, by which the closest signatures are shown first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

@@ -267,8 +267,8 @@ fn inverse_draw(function: &str, rng: &mut Draws, nu: f64, ls: &Matrix) -> FnResu
     Ok(symmetric(&dense::solve_cholesky(&l, &dense::identity(n))))
 }
 
-/// Returns log of the normalising constant of the LKJ density of extent k (Lewandowski, Kurowicka and Joe 2009, theorem
-/// 5).
+/// Returns the log of the normalising constant of the LKJ density of extent k (Lewandowski, Kurowicka and Joe 2009,
+/// theorem 5).
 fn lower_lkj_constant(eta: E<'_>, k: usize) -> E<'_> {
     let km1 = k as f64 - 1.0;
     let mut constant = km1 * (eta + 0.5 * km1).lgamma();

@@ -145,7 +145,7 @@ pub struct Whole<'g, 'a> {
 }
 
 impl<'g> Whole<'g, '_> {
-    /// The call, for functions over the graph.
+    /// Returns the call, for functions over the graph.
     pub fn cx(&self) -> Cx<'g> {
         Cx {
             tape: self.density.tape,

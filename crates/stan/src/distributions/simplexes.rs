@@ -186,7 +186,7 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Normalised gamma numbers, computed on the log scale because small concentrations underflow.
+/// Computes normalised gamma numbers, computed on the log scale because small concentrations underflow.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);

@@ -285,7 +285,7 @@ impl Univariate {
         Ok(if suffix == Suffix::Cdf { product } else { sum })
     }
 
-    /// The error of a call with more arguments than the row's parameters.
+    /// Returns the error of a call with more arguments than the row's parameters.
     fn other_form(&self, function: &str, found: usize) -> FnError {
         FnError::unsupported(format!(
             "{function} with {found} arguments is not supported yet; the form with {} is",
@@ -437,7 +437,7 @@ impl Univariate {
     }
 }
 
-/// A count as an `int`.
+/// Returns a count as an `int`.
 ///
 /// # Errors
 /// Fails if the count does not fit 32 bits.

@@ -56,7 +56,7 @@ pub struct LaplaceCall<'e> {
 }
 
 impl LaplaceForm {
-    /// The form of a function, if it belongs to the approximation.
+    /// Returns the form of a function, if it belongs to the approximation.
     pub fn of(name: &str) -> Option<LaplaceForm> {
         let (rest, draws) = match name.strip_prefix("laplace_marginal") {
             Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
@@ -84,7 +84,7 @@ impl LaplaceForm {
         })
     }
 
-    /// The arguments of a checked call.
+    /// Returns the arguments of a checked call.
     ///
     /// # Errors
     /// Fails if a function argument is missing.

@@ -76,8 +76,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// The terms to keep in a density with other arguments, where `masks[i]` are the arguments of this one on which
-    /// argument i of the other depends.
+    /// Returns the terms to keep in a density with other arguments, where `masks[i]` are the arguments of this one on
+    /// which argument i of the other depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()

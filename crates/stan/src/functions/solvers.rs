@@ -69,8 +69,8 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a
-    /// solver.
+    /// Returns the form of a function with the given number of arguments after the passed function, or `None` if it is
+    /// not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),

@@ -170,7 +170,7 @@ impl System for Latent<'_, '_> {
     }
 }
 
-/// Arguments of the call, evaluated.
+/// Returns arguments of the call, evaluated.
 fn entries(value: Operand, span: Span) -> Eval<Vec<Operand>> {
     match value.into_value() {
         Value::Tuple(entries) => Ok(entries.into_iter().map(Operand::Owned).collect()),
@@ -218,7 +218,7 @@ fn observations<'e>(
     ))
 }
 
-/// The value of a call: the marginal log density, or a draw of the latent variables.
+/// Returns the value of a call: the marginal log density, or a draw of the latent variables.
 pub(super) fn call(
     machine: &mut Machine<'_>,
     (name, form): (&'static str, LaplaceForm),

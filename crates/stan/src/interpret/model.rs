@@ -400,8 +400,8 @@ impl BoundModel {
         )
     }
 
-    /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
-    /// subject or the data contain no NaN.
+    /// Returns the end of a message about NaN, which names the NaN elements of the data. Empty if the message has
+    /// another subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
         /// Number of elements that a message names.
         const NAMED: usize = 3;
@@ -435,7 +435,7 @@ impl BoundModel {
     }
 }
 
-/// Constrained numbers of a part, in storage order, and the log-Jacobian.
+/// Returns constrained numbers of a part, in storage order, and the log-Jacobian.
 pub(super) fn constrained(
     machine: &mut Machine<'_>,
     part: &Part<'_>,

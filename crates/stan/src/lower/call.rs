@@ -29,7 +29,7 @@ pub(super) enum Resolved {
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call.
+    /// Returns the value of a call.
     pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Eval<Sym> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {

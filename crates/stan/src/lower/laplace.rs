@@ -54,7 +54,7 @@ fn entries(tuple: &Sym) -> Vec<Sym> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The value of a call.
+    /// Returns the value of a call.
     pub(super) fn laplace(
         &mut self,
         (name, form): (&'static str, LaplaceForm),

@@ -131,7 +131,7 @@ impl<'g> Lower<'_, 'g> {
         bound(self.tape, &sym, dims, infinity).map_err(|e| e.at(expr.span))
     }
 
-    /// Constrained elements and log-Jacobian if each element is transformed separately.
+    /// Returns constrained elements and log-Jacobian if each element is transformed separately.
     fn elementwise(
         &mut self,
         constraint: &Constraint,

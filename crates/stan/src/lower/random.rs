@@ -162,7 +162,7 @@ impl Random {
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call to a function that draws random numbers.
+    /// Returns the value of a call to a function that draws random numbers.
     pub(super) fn random_call(&mut self, expr: &Expr, id: BuiltinId, call: &Call) -> Eval<Sym> {
         let args = self.exprs(&call.args)?;
         self.site(expr);

@@ -116,7 +116,7 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// The value of a solver's call; `args` follow the function.
+    /// Returns the value of a solver's call; `args` follow the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,

@@ -270,7 +270,7 @@ pub enum Step {
     Component(usize),
 }
 
-/// The part at the end of a path.
+/// Returns the part at the end of a path.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.

@@ -76,7 +76,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Known numbers in the form of `like`: one per record, or elements.
+    /// Returns known numbers in the form of `like`: one per record, or elements.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)

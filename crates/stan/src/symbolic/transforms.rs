@@ -75,7 +75,7 @@ fn location<'g>(z: E<'g>, bound: Bound<'g>, without: f64) -> E<'g> {
     }
 }
 
-/// Constrained elements and log-Jacobian if each element is transformed separately.
+/// Returns constrained elements and log-Jacobian if each element is transformed separately.
 ///
 /// # Errors
 /// Fails if known bounds exclude all values, or a known multiplier is not positive.

@@ -381,7 +381,7 @@ impl Sym {
         }
     }
 
-    /// A known size or count.
+    /// Returns a known size or count.
     ///
     /// # Errors
     /// Fails if the value is negative or depends on parameters.

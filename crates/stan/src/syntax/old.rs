@@ -136,7 +136,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The end of a type that starts here: the word, its bounds and its sizes, but not array brackets.
+    /// Returns the end of a type that starts here: the word, its bounds and its sizes, but not array brackets.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {
@@ -326,7 +326,7 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// A call from its name to its closing bracket.
+    /// Returns a call from its name to its closing bracket.
     fn call(&self, at: usize, close: usize, out: &mut String) -> usize {
         let name = self.word(at);
         let open = at + 1;

@@ -378,7 +378,7 @@ pub enum Step {
     Component(usize),
 }
 
-/// The part of `value` at the end of a path.
+/// Returns the part of `value` at the end of a path.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.

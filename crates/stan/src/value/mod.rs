@@ -48,7 +48,7 @@ impl<T: Copy> Mat<T> {
         Mat { rows, cols, data }
     }
 
-    /// All elements equal to `value`.
+    /// Returns all elements equal to `value`.
     pub fn filled(rows: usize, cols: usize, value: T) -> Self {
         Mat::new(rows, cols, vec![value; rows * cols])
     }
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// A count, which is an `int` that is not negative.
+    /// Returns a count, which is an `int` that is not negative.
     ///
     /// # Errors
     /// Fails if the value is negative, or not an `int`.

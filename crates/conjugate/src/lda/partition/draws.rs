@@ -76,7 +76,7 @@ pub fn log_partition_by_draws(
     }
 }
 
-/// Returns log of the mean of exponentials.
+/// Returns the log of the mean of exponentials.
 fn log_mean_exp(x: &[f64]) -> f64 {
     special::log_sum_exp_slice(x) - (x.len() as f64).ln()
 }

@@ -50,7 +50,7 @@ impl Series {
         Self { counts, logs }
     }
 
-    /// log g(e^y) with mean and variance of the tilted count.
+    /// Returns log g(e^y) with mean and variance of the tilted count.
     fn tilt(&self, y: f64) -> (f64, f64, f64) {
         let terms = || self.logs.iter().zip(&self.counts);
         let largest = terms()
@@ -103,8 +103,8 @@ impl Power {
     /// Returns the moment with groups of categories, each with a number and the logarithm of its weight (the others
     /// have the weight zero), and the expected count of a category of each group.
     ///
-    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`], and
-    /// by the normal density at its centre (the saddle point) beyond.
+    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`],
+    /// and by the normal density at its centre (the saddle point) beyond.
     pub(super) fn moment(&self, groups: &[(usize, f64)]) -> (f64, Vec<f64>) {
         let (y, tilted) = self.tilted(groups);
         let sum = |part: fn(&(f64, f64, f64)) -> f64| -> f64 {
@@ -185,7 +185,7 @@ pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
         .0
 }
 
-/// The distribution of a sum of `times` independent counts, truncated to the length of `single`.
+/// Computes the distribution of a sum of `times` independent counts, truncated to the length of `single`.
 pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     let mut result: Option<Vec<f64>> = None;
     let mut square = single.to_vec();
@@ -206,7 +206,7 @@ pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     result.expect("at least one category")
 }
 
-/// The distribution of the sum of two independent counts, truncated to their length.
+/// Computes the distribution of the sum of two independent counts, truncated to their length.
 fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     (0..a.len())
         .map(|i| (0..=i).map(|m| a[m] * b[i - m]).sum())

@@ -301,7 +301,7 @@ pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
     a.op2(ElemOp::Lbeta, b)
 }
 
-/// Returns log of the binomial coefficient
+/// Returns the log of the binomial coefficient
 pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
     -lbeta(n - k + 1.0, k + 1.0) - n.log1p()
 }

@@ -281,7 +281,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The call of the name that the caller has consumed; `(` is next.
+    /// Returns the call of the name that the caller has consumed; `(` is next.
     pub(super) fn call(&mut self, name: super::Ident) -> Parsed<(Call, Span)> {
         let open = self.bump().span;
         let mut args = Vec::new();
