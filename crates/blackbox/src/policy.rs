@@ -28,7 +28,7 @@ pub struct Policy {
     /// phase. A missed alarm accepts narrow bananas that have not converged: with a drift of 3, the standard deviation
     /// of the arms' height was 0.58 times the correct value.
     pub failure_probability: f64,
-    /// Required effective draws of every quantity. Chains shorter than their autocorrelation time cannot show that they
+    /// Required effective sample size of every quantity. Chains shorter than their autocorrelation time cannot show that they
     /// have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of their
     /// arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct within a
     /// tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then below 0.045

@@ -21,7 +21,7 @@ use crate::table::read_bytes;
 pub struct Symmetric {
     /// Rows, and columns.
     pub size: usize,
-    /// Entries (row, column, value) of both triangles, numbered from 0, column by column, without duplicates.
+    /// Entries (row, column, value) of both triangles, numbered from 0, in column-major order, without duplicates.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
@@ -179,7 +179,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "the header announces {count} entries, but there are {}",
+                "the header declares {count} entries, but there are {}",
                 entries.len()
             ),
         ));

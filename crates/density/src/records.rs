@@ -174,7 +174,7 @@ pub trait RecordDensity: Sync {
         STRIDE
     }
 
-    /// Announces records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
+    /// Declares the records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
     /// one. If data come in blocks, the data of these records stay in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;

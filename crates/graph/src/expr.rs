@@ -166,7 +166,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Returns a `rows × cols` matrix of data, column after column.
+    /// Returns a `rows × cols` matrix of data, given in column-major order.
     #[track_caller]
     pub fn matrix(&self, rows: usize, cols: usize, values: &[f64]) -> Matrix<'_> {
         self.data(values).reshape(rows, cols)
@@ -560,7 +560,7 @@ impl<'b> Expr<'b> {
         condition.elementwise(ElemOp::Select, &[self, other])
     }
 
-    /// Returns a vector as a `rows × cols` matrix, column after column.
+    /// Returns a vector as a `rows × cols` matrix in column-major order.
     #[track_caller]
     pub fn reshape(self, rows: usize, cols: usize) -> Matrix<'b> {
         Matrix::new(self, rows, cols)

@@ -67,7 +67,7 @@ pub enum Transform {
     CholeskyFactorCorr,
     /// Rows of the lower triangle, diagonal exp z; determinant with respect to the lower triangle
     CholeskyFactorCov,
-    /// Canonical partial correlations tanh z, column after column; determinant with respect to the elements below the
+    /// Canonical partial correlations tanh z, in column-major order; determinant with respect to the elements below the
     /// diagonal
     CorrMatrix,
     /// L Lᵀ with L as in [`Transform::CholeskyFactorCov`]; determinant with respect to the lower triangle
@@ -136,7 +136,7 @@ impl Transform {
         }
     }
 
-    /// Appends the constrained `rows × cols` value of the coordinates `z`, column after column, to `out` and returns
+    /// Appends the constrained `rows × cols` value of the coordinates `z`, in column-major order, to `out` and returns
     /// the log absolute Jacobian determinant.
     ///
     /// # Panics
@@ -181,7 +181,7 @@ impl Transform {
         }
     }
 
-    /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
+    /// Appends the coordinates of the constrained value `x` (in column-major order) to `out`.
     ///
     /// # Errors
     /// Fails if `x` violates the constraint. The message states the violation. `out` is then unchanged.

@@ -97,7 +97,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Announces the next draws to `records` before every evaluation.
+    /// Declares the next draws to `records` before every evaluation.
     fn telling(mut self, records: &'a dyn Choose) -> Self {
         self.records = Some(records);
         self.gradients.records = Some(records);

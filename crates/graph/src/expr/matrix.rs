@@ -4,7 +4,7 @@ use super::Expr;
 use crate::ir::Graph;
 use crate::ops::MatMul;
 
-/// A matrix that contains the elements of a vector, column by column.
+/// A matrix that contains the elements of a vector in column-major order.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'b> {
     elements: Expr<'b>,
@@ -48,7 +48,7 @@ impl<'b> Matrix<'b> {
         self.cols
     }
 
-    /// Returns all elements, column by column.
+    /// Returns all elements in column-major order.
     pub fn elements(self) -> Expr<'b> {
         self.elements
     }

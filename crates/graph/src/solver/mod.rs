@@ -112,7 +112,7 @@ fn part(body: &Graph, output: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Returns ∂rates/∂states, column by column. If rates are residuals, columns of the states' derivatives follow.
+/// Returns ∂rates/∂states in column-major order. If rates are residuals, columns of the states' derivatives follow.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `images` | the digits and the faces |
 //! | `training` | runs of every algorithm, stored so that they can continue |
-//! | `bounds` | Figure 2: the lower bound against samples seen |
+//! | `bounds` | Figure 2: the lower bound by number of samples |
 //! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!

@@ -460,7 +460,7 @@ fn append_row(args: &[&Value]) -> FnResult<Value> {
     crate::value::ops::transpose(&joined(&at, &bt, r.1, r.0 + c.0)?)
 }
 
-/// Returns the elements column after column; nested arrays element after element. `row` says whether the result is a
+/// Returns the elements in column-major order, and of nested arrays one element after another. `row` says whether the result is a
 /// vector, a row vector or an array.
 fn flat(x: &Value, row: Option<bool>) -> FnResult<Value> {
     fn all_ints(x: &Value) -> bool {

@@ -74,17 +74,17 @@ impl<T: Copy> Mat<T> {
         self.cols
     }
 
-    /// The elements, column after column.
+    /// The elements in column-major order.
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
-    /// The elements, column after column.
+    /// The elements in column-major order.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
-    /// Returns the elements, column after column.
+    /// Returns the elements in column-major order.
     pub fn into_data(self) -> Vec<T> {
         self.data
     }
@@ -321,7 +321,7 @@ impl Value {
         dims
     }
 
-    /// Every number inside, in storage order: arrays element after element, matrices column after column, complex
+    /// Every number inside, in storage order: arrays element after element, matrices in column-major order, complex
     /// numbers real part first.
     pub fn numbers(&self) -> Vec<f64> {
         let mut out = Vec::new();
