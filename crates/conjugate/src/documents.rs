@@ -16,7 +16,7 @@ pub struct Bag {
 }
 
 impl Bag {
-    /// An empty bag.
+    /// Creates an empty bag.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,7 +54,7 @@ impl Bag {
 /// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. Every
 /// method here skips and counts it.
 pub trait Documents: Sync {
-    /// Number of documents.
+    /// Returns the number of documents.
     fn len(&self) -> usize;
 
     /// Whether there are no documents.
@@ -62,10 +62,10 @@ pub trait Documents: Sync {
         self.len() == 0
     }
 
-    /// Size of the vocabulary; every term number is below it.
+    /// Returns the size of the vocabulary; every term number is below it.
     fn terms(&self) -> usize;
 
-    /// Number of tokens in all documents.
+    /// Returns the number of tokens in all documents.
     fn tokens(&self) -> f64;
 
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
@@ -94,7 +94,7 @@ pub struct MemoryDocuments {
 }
 
 impl MemoryDocuments {
-    /// An empty corpus over a vocabulary of `terms` terms.
+    /// Creates an empty corpus over a vocabulary of `terms` terms.
     pub fn new(terms: usize) -> Self {
         Self {
             terms,
@@ -105,7 +105,8 @@ impl MemoryDocuments {
         }
     }
 
-    /// Arranges the documents in blocks of this size, so that passes visit them in the order of a file with such blocks.
+    /// Arranges the documents in blocks of this size, so that passes visit them in the order of a file with such
+    /// blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }
@@ -181,8 +182,8 @@ pub struct DocumentRange<'a> {
 }
 
 impl<'a> DocumentRange<'a> {
-    /// The documents `start..end`, with both limits clamped to the number of documents. Reads the part once to count
-    /// its tokens.
+    /// Creates the documents `start..end`, with both limits clamped to the number of documents. Reads the part once to
+    /// count its tokens.
     pub fn new(documents: &'a dyn Documents, start: usize, end: usize) -> Self {
         let end = end.min(documents.len());
         let start = start.min(end);
@@ -273,7 +274,7 @@ impl Order {
         self.pass
     }
 
-    /// The index of the point at a position below `len`.
+    /// Returns the index of the point at a position below `len`.
     pub fn at(&mut self, position: usize) -> usize {
         if self.block == 1 {
             return self.blocks[position] as usize;

@@ -215,7 +215,7 @@ const PARTED: [u64; 3] = [2, 4, 8];
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
-    /// A run of `engine` from its random start.
+    /// Creates a run of `engine` from its random start.
     pub fn new(engine: E, settings: DriverSettings) -> Self {
         Self {
             engine,
@@ -226,7 +226,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// A run of `engine` from given global parameters.
+    /// Returns a run of `engine` from given global parameters.
     pub fn starting_at(engine: E, settings: DriverSettings, start: E::Globals) -> Self {
         Self {
             start: Some(start),
@@ -234,7 +234,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Number of iterations in one pass.
+    /// Returns the number of iterations in one pass.
     pub fn iterations_per_pass(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { .. } => 1,
@@ -242,7 +242,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The last iteration planned by the settings.
+    /// Returns the last iteration planned by the settings.
     pub fn planned_iterations(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { max_iterations, .. } => max_iterations,
@@ -252,8 +252,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether an event with `rate` occurrences per pass is due after `done` iterations, with `per_pass` iterations per
-    /// pass.
+    /// Returns whether an event with `rate` occurrences per pass is due after `done` iterations, with `per_pass`
+    /// iterations per pass.
     fn due(rate: f64, done: u64, per_pass: u64) -> bool {
         let count = |n: u64| (n as f64 * rate / per_pass as f64).floor();
         done > 0 && count(done) > count(done - 1)
@@ -470,7 +470,7 @@ impl<E: Engine> Driver<E> {
         floor
     }
 
-    /// The tempered bound after the local steps of batch ascent.
+    /// Computes the tempered bound after the local steps of batch ascent.
     fn bound(&self, state: &FitState<E::Globals, E::Table>, sums: &Sums, floor: f64) -> f64 {
         // If the cooling determines the temperature, it is not a variable of the model.
         let inferred = state
@@ -535,8 +535,9 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent that has converged searches for a better result. After a cooling it runs again from the
-    /// start without a policy. If components are equal, it restarts one of each pair. It stores the best result so far.
+    /// Returns whether batch ascent that has converged searches for a better result. After a cooling it runs again from
+    /// the start without a policy. If components are equal, it restarts one of each pair. It stores the best result so
+    /// far.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);
@@ -579,7 +580,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The status after the last planned iteration.
+    /// Returns the status after the last planned iteration.
     fn planned_end(&self, iteration: u64) -> Status {
         let detail = match self.settings.mode {
             Mode::Batch { .. } => "the bound still changes",
@@ -603,7 +604,7 @@ impl<E: Engine> Driver<E> {
             .lean_on_start(self.settings.seed, share, inverse);
     }
 
-    /// The step number of an iteration after `done` others, counted from `counted` on.
+    /// Returns the step number of an iteration after `done` others, counted from `counted` on.
     fn steps(&self, done: u64, counted: u64) -> u64 {
         if counted > 0 {
             return done - counted;
@@ -618,7 +619,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent has ended.
+    /// Returns whether batch ascent has ended.
     fn judge(
         &self,
         state: &mut FitState<E::Globals, E::Table>,

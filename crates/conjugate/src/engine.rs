@@ -122,7 +122,7 @@ pub trait Engine {
     /// Expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
 
-    /// Number of data points N.
+    /// Returns the number of data points N.
     fn points(&self) -> usize;
 
     /// Number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
@@ -130,7 +130,7 @@ pub trait Engine {
         1
     }
 
-    /// The random start for a seed.
+    /// Returns the random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
     /// Optimises q(z_i) for the points of a batch, and keeps their expected sufficient statistics, each weighted by its
@@ -163,10 +163,10 @@ pub trait Engine {
         false
     }
 
-    /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
+    /// Computes λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 
-    /// `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
+    /// Computes `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
@@ -174,18 +174,18 @@ pub trait Engine {
         0.0
     }
 
-    /// The bound at T = 1 in nats, by which two results of a run are compared. `None` if visiting every point would
-    /// cost too much.
+    /// Returns the bound at T = 1 in nats, by which two results of a run are compared. `None` if visiting every point
+    /// would cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// log C(T) at inverse temperatures. The function uses `draws` draws from the prior, if they are given and no exact
-    /// value is known. Otherwise it returns the engine's best value.
+    /// Returns log C(T) at inverse temperatures. The function uses `draws` draws from the prior, if they are given and
+    /// no exact value is known. Otherwise it returns the engine's best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
-    /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
+    /// Returns the expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
     /// temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 

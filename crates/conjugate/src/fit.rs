@@ -27,7 +27,7 @@ pub struct ModelFit {
 }
 
 impl ModelFit {
-    /// The result of a run of the driver.
+    /// Returns the result of a run of the driver.
     pub(crate) fn of<M: ConjugateModel>(
         model: &M,
         settings: &DriverSettings,
@@ -49,7 +49,7 @@ impl ModelFit {
         }
     }
 
-    /// The fit with the gain of another iteration over all points.
+    /// Creates the fit with the gain of another iteration over all points.
     fn with_gain<M: ConjugateModel>(self, model: &M, mut globals: VectorGlobals) -> Self {
         let mut engine = Pointwise::new(model);
         let all: Vec<usize> = (0..model.points()).collect();
@@ -68,8 +68,8 @@ impl ModelFit {
         }
     }
 
-    /// The reasons to distrust a fit other than its status and a temperature above 1: equal components. Messages call a
-    /// component `part`. Messages number the components in the given order.
+    /// Returns the reasons to distrust a fit other than its status and a temperature above 1: equal components.
+    /// Messages call a component `part`. Messages number the components in the given order.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
         // One nat per parameter: on average the parameters are more than a standard deviation away from their final
@@ -94,7 +94,7 @@ impl ModelFit {
     }
 }
 
-/// The identity that the checkpoint of a fit must match.
+/// Returns the identity that the checkpoint of a fit must match.
 pub fn identity<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,

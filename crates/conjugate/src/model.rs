@@ -28,7 +28,7 @@ pub struct Local {
     pub converged: bool,
 }
 
-/// The distinct sizes of points, ascending, with their numbers of points.
+/// Returns the distinct sizes of points, ascending, with their numbers of points.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
     for size in sizes {
@@ -44,13 +44,14 @@ pub trait ConjugateModel: Sync {
     /// Memory for a local step, which stores q(z_i) of the last point in it.
     type Scratch: Default + Send;
 
-    /// A word for files.
+    /// Returns a word for files.
     fn name(&self) -> &'static str;
 
-    /// Number of data points.
+    /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// The size of a point, on which its normaliser depends (tokens, steps of a sequence); 1 if all points are alike.
+    /// Returns the size of a point, on which its normaliser depends (tokens, steps of a sequence); 1 if all points are
+    /// alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -67,10 +68,10 @@ pub trait ConjugateModel: Sync {
         None
     }
 
-    /// The families and priors of the global parameters.
+    /// Returns the families and priors of the global parameters.
     fn blocks(&self) -> &Blocks;
 
-    /// Initial natural parameters. The stream breaks their symmetry.
+    /// Computes initial natural parameters. The stream breaks their symmetry.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
     /// Offsets of the parameters of components, states or factors, which can be exchanged without changing the model.
@@ -109,7 +110,7 @@ pub trait ConjugateModel: Sync {
         let _ = lambda;
     }
 
-    /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
+    /// Computes log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
     /// The effect of the data's units on the bound of all points, in nats. If densities of standardised values are
@@ -145,10 +146,11 @@ pub trait ConjugateModel: Sync {
 /// more with more points.
 const TWINS: f64 = 0.25;
 
-/// Pairs of equal components, each component paired with the first equal one. Components without data are not twins.
+/// Returns pairs of equal components, each component paired with the first equal one. Components without data are not
+/// twins.
 ///
-/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
-/// depend on the origin and the units of the data.
+/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which
+/// does not depend on the origin and the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
     let prior = blocks.prior();

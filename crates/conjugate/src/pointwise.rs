@@ -98,7 +98,7 @@ pub struct Pointwise<'a, M: ConjugateModel> {
 }
 
 impl<'a, M: ConjugateModel> Pointwise<'a, M> {
-    /// An engine of a model.
+    /// Creates an engine of a model.
     pub fn new(model: &'a M) -> Self {
         Self {
             model,
@@ -120,7 +120,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     }
 }
 
-/// The local step of one point, with its own temperature if requested. Returns the temperature and τ.
+/// Solves the local step of one point, with its own temperature if requested. Returns the temperature and τ.
 fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -164,8 +164,8 @@ fn solve<M: ConjugateModel>(
     }
 }
 
-/// The local steps of the points of a batch, added up in parts whose boundaries depend only on the number of points,
-/// and the stored states of the points, in sequence.
+/// Returns the local steps of the points of a batch, added up in parts whose boundaries depend only on the number of
+/// points, and the stored states of the points, in sequence.
 pub(crate) fn solve_batch<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -398,18 +398,18 @@ fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
     model.start(&mut start_stream(seed))
 }
 
-/// The key of the random start of a seed.
+/// Returns the key of the random start of a seed.
 pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its last
-/// visit, whichever is better.
+/// Returns E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its
+/// last visit, whichever is better.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
 
-/// The bounds of the points at E[t(β)].
+/// Computes the bounds of the points at E[t(β)].
 fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> Vec<f64> {
     let width = model.memory();
     (0..model.points())
@@ -432,14 +432,14 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
         .collect()
 }
 
-/// The predictive quality of q(β) on held-out points: the mean over points of E_q[log p(x, z | β)] + H(q(z)) at T =
-/// 1, a lower bound of the log predictive density in nats per point, with its standard error.
+/// Returns the predictive quality of q(β) on held-out points: the mean over points of E_q[log p(x, z | β)] + H(q(z)) at
+/// T = 1, a lower bound of the log predictive density in nats per point, with its standard error.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
 }
 
-/// The bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
+/// Computes the bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
 ///
 /// Iterated local steps have local optima. For each point the function uses the better of a fresh start and a
 /// continuation from the last visit.
@@ -454,7 +454,7 @@ pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -
     points - model.blocks().divergence(&globals.lambda)
 }
 
-/// The part of the points in [`untempered_bound`], given E[t(β)].
+/// Returns the part of the points in [`untempered_bound`], given E[t(β)].
 pub(crate) fn bound_of_points<M: ConjugateModel>(
     model: &M,
     expected: &[f64],

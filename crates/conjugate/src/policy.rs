@@ -18,7 +18,8 @@ pub(crate) fn softmax(logs: &mut [f64]) {
     }
 }
 
-/// The inverse temperature that a policy without inference prescribes after `pass` passes; 1 for other policies.
+/// Computes the inverse temperature that a policy without inference prescribes after `pass` passes; 1 for other
+/// policies.
 pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,
@@ -27,7 +28,8 @@ pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// The smallest inverse temperature that an inferring policy may choose after `pass` passes; 0 for other policies.
+/// Computes the smallest inverse temperature that an inferring policy may choose after `pass` passes; 0 for other
+/// policies.
 pub fn floor(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::Global(global) => cooled(global.cooling, 1.0 / global.hottest, pass),
@@ -36,7 +38,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether the schedule has ended, because the temperature has its final value or the cooling is over.
+/// Returns whether the schedule has ended, because the temperature has its final value or the cooling is over.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,
@@ -68,8 +70,8 @@ pub struct Thermostat {
 }
 
 impl Thermostat {
-    /// The initial state: r is uniform, or concentrated at the hottest temperature, or at T = 1 if the settings require
-    /// it.
+    /// Creates the initial state: r is uniform, or concentrated at the hottest temperature, or at T = 1 if the settings
+    /// require it.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -114,9 +116,10 @@ impl Thermostat {
         }
     }
 
-    /// r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is the exact
-    /// coordinate update. A weight below 1 prevents jumps of a near point mass caused by noise, and prevents cooling
-    /// before the global parameters have adapted. The bound is concave in r, so a partial step does not lower it.
+    /// Updates r to (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is
+    /// the exact coordinate update. A weight below 1 prevents jumps of a near point mass caused by noise, and prevents
+    /// cooling before the global parameters have adapted. The bound is concave in r, so a partial step does not lower
+    /// it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self
@@ -131,7 +134,7 @@ impl Thermostat {
         }
     }
 
-    /// The terms of the bound that involve only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
+    /// Computes the terms of the bound that involve only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
     pub fn bound(&self) -> f64 {
         let uniform = -(self.r.len() as f64).ln();
         self.r

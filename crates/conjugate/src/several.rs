@@ -227,7 +227,7 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// The identity that a checkpoint of such a run must match: all models and seeds.
+/// Returns the identity that a checkpoint of such a run must match: all models and seeds.
 ///
 /// # Panics
 /// Without a candidate.

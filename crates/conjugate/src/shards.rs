@@ -33,16 +33,16 @@ pub struct Part {
 /// The processes that run the local steps of points that this process does not have. After the first failure, every
 /// request fails.
 pub trait PointShards: Sync {
-    /// The sum over the tree of the parts of all shards. `None` if a shard did not answer.
+    /// Returns the sum over the tree of the parts of all shards. `None` if a shard did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
-    /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; `None` if a shard did
-    /// not answer.
+    /// Computes Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)], or returns
+    /// `None` if a shard did not answer.
     fn bound(&self, expected: &[f64]) -> Option<f64>;
 }
 
 impl Part {
-    /// The sum of two parts.
+    /// Returns the sum of two parts.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         if self.statistics.is_empty() {
@@ -94,7 +94,7 @@ impl Ask<'_> {
     }
 }
 
-/// E[t(β)] of this model, from the request.
+/// Computes E[t(β)] of this model, from the request.
 fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
     let expected = ask.reals()?;
     if expected.len() != model.blocks().len() {
@@ -142,7 +142,7 @@ pub fn step<M: ConjugateModel>(
     Ok(solve_batch(model, &expected, share, &heat, &[]).0)
 }
 
-/// The part of a shard in [`PointShards::bound`], of an array of E[t(β)].
+/// Returns the part of a shard in [`PointShards::bound`], of an array of E[t(β)].
 ///
 /// # Errors
 /// Fails if the bytes are not a valid array, or belong to another model.

@@ -108,8 +108,8 @@ impl Default for LocalTempering {
     }
 }
 
-/// The smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at the start
-/// it rises linearly to 1; 0 without a cooling.
+/// Computes the smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at
+/// the start it rises linearly to 1; 0 without a cooling.
 ///
 /// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
 /// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
@@ -154,8 +154,8 @@ pub enum Temper {
 }
 
 impl Temper {
-    /// The linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the paper's
-    /// comparisons.
+    /// Returns the linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the
+    /// paper's comparisons.
     pub fn anneal(passes: f64) -> Self {
         let grid = GlobalTempering::default().grid();
         Self::Anneal {
@@ -164,8 +164,8 @@ impl Temper {
         }
     }
 
-    /// The policy with a cooling of the given number of passes, if it infers one common temperature and has no cooling.
-    /// Infinitely many passes mean no cooling.
+    /// Creates the policy with a cooling of the given number of passes, if it infers one common temperature and has no
+    /// cooling. Infinitely many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -184,8 +184,8 @@ impl Temper {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that heats and
-    /// prescribes it.
+    /// Returns the number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that
+    /// heats and prescribes it.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -200,7 +200,7 @@ impl Temper {
         }
     }
 
-    /// The flags that make a fit with this policy end at temperature 1, if it ended hot.
+    /// Returns the flags that make a fit with this policy end at temperature 1, if it ended hot.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -237,7 +237,7 @@ impl Temper {
         }
     }
 
-    /// The policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
+    /// Returns the policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -427,7 +427,7 @@ impl FromStr for Temper {
 /// over topics or points.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// A number of temperatures, or the default.
+/// Returns a number of temperatures, or the default.
 fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
     match text.map(str::parse) {
         None => Ok(usual),
@@ -439,7 +439,7 @@ fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
 }
 
 impl GlobalTempering {
-    /// The temperatures, ascending from 1.
+    /// Computes the temperatures, ascending from 1.
     pub fn grid(&self) -> Vec<f64> {
         let last = (self.temperatures.max(2) - 1) as f64;
         (0..self.temperatures)
@@ -467,8 +467,8 @@ impl InverseTemperatures {
 }
 
 impl LocalTempering {
-    /// The inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal rule
-    /// times the density of the beta prior.
+    /// Returns the inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal
+    /// rule times the density of the beta prior.
     pub fn grid(&self) -> InverseTemperatures {
         let last = self.temperatures.max(2) - 1;
         let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();

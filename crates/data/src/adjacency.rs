@@ -24,7 +24,7 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// A graph from edges between nodes numbered from 0. Repeated edges count once.
+    /// Builds a graph from edges between nodes numbered from 0. Repeated edges count once.
     ///
     /// # Errors
     /// Fails if an edge leaves the graph or is a loop.
@@ -113,7 +113,7 @@ struct Token {
     line: usize,
 }
 
-/// The numbers of a file, without comments.
+/// Returns the numbers of a file, without comments.
 fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
     let mut tokens = Vec::new();
     let mut start = cursor.pos;

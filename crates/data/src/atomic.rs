@@ -99,7 +99,7 @@ pub fn sweep(folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Whether a name comes from [`create_temporary`].
+/// Returns whether a name comes from [`create_temporary`].
 fn is_temporary(name: &str) -> bool {
     let counted = name
         .strip_prefix('.')

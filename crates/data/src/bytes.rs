@@ -24,7 +24,7 @@ pub enum Bytes {
 }
 
 impl Bytes {
-    /// The bytes of a file, decompressed if its name ends in `.gz`.
+    /// Reads the bytes of a file, decompressed if its name ends in `.gz`.
     ///
     /// # Errors
     /// Fails if the file cannot be read or its compressed stream is damaged.

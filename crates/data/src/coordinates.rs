@@ -36,7 +36,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// Number of labels.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),
@@ -50,7 +50,7 @@ impl Labels {
         self.len() == 0
     }
 
-    /// A label by its index, as text.
+    /// Returns a label by its index, as text.
     pub fn text(&self, at: usize) -> String {
         match self {
             Self::Whole(labels) => labels[at].to_string(),
@@ -64,8 +64,8 @@ impl Labels {
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
-    /// Reads a JSON object with `coords`, lists of labels (words or numbers) by dimension, and `dims`, lists of dimensions by
-    /// variable; `label` names it in messages.
+    /// Reads a JSON object with `coords`, lists of labels (words or numbers) by dimension, and `dims`, lists of
+    /// dimensions by variable; `label` names it in messages.
     ///
     /// # Errors
     /// Fails if the text has other content, or names that are not allowed in files.
@@ -114,8 +114,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. It ignores duplicate names, names that denote the draws, and lists with
-    /// the wrong number of dimensions.
+    /// Returns the names of a variable's dimensions. It ignores duplicate names, names that denote the draws, and lists
+    /// with the wrong number of dimensions.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -128,7 +128,7 @@ impl Coordinates {
         names
     }
 
-    /// The scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
+    /// Returns the scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
     /// [`DrawsVariable::display_names`]; none if no dimension has labels.
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());

@@ -93,8 +93,8 @@ impl DataFile {
         self.parse_apart()?.whole()
     }
 
-    /// The values, with those that are not data (strings, missing values) kept separately: [`DataSet::refusal`] has
-    /// them.
+    /// Returns the values, with those that are not data (strings, missing values) kept separately: [`DataSet::refusal`]
+    /// has them.
     ///
     /// # Errors
     /// If the file does not follow its format.
@@ -106,7 +106,7 @@ impl DataFile {
         }
     }
 
-    /// The words of each column of a table that has words, in the order of their numbers.
+    /// Returns the words of each column of a table that has words, in the order of their numbers.
     ///
     /// # Errors
     /// If the table does not follow its format.
@@ -122,7 +122,7 @@ impl DataFile {
             .collect())
     }
 
-    /// The values, with words of a table numbered as in an `earlier` one.
+    /// Returns the values, with words of a table numbered as in an `earlier` one.
     ///
     /// # Errors
     /// Fails as [`parse_apart`](Self::parse_apart) does, and for a word that the earlier table does not have in that
@@ -135,7 +135,7 @@ impl DataFile {
     }
 }
 
-/// Whether a text begins with an assignment, as an R dump does.
+/// Returns whether a text begins with an assignment, as an R dump does.
 fn assigns(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(4096)];
     beginning.windows(2).any(|pair| pair == b"<-")

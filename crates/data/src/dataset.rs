@@ -32,7 +32,7 @@ pub enum Elements {
 }
 
 impl Value {
-    /// An integer scalar.
+    /// Returns an integer scalar.
     pub fn int(x: i64) -> Self {
         Self {
             shape: Vec::new(),
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// A real scalar.
+    /// Returns a real scalar.
     pub fn real(x: f64) -> Self {
         Self {
             shape: Vec::new(),
@@ -66,7 +66,7 @@ impl Value {
         })
     }
 
-    /// A tuple of the given slots.
+    /// Returns a tuple of the given slots.
     pub fn tuple(slots: Vec<Value>) -> Self {
         Self {
             shape: Vec::new(),
@@ -89,7 +89,7 @@ impl Value {
         &self.elements
     }
 
-    /// Number of elements: numbers, or tuples for an array of tuples.
+    /// Returns the number of elements: numbers, or tuples for an array of tuples.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Int(v) => v.len(),
@@ -104,7 +104,7 @@ impl Value {
     }
 }
 
-/// The product of a shape, or `None` on overflow.
+/// Returns the product of a shape, or `None` on overflow.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
     // A zero in any position makes the array empty, for any other lengths.
     if shape.contains(&0) {
@@ -170,7 +170,7 @@ impl DataSet {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data set, if all values of the file are data.
+    /// Returns the data set, if all values of the file are data.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -189,15 +189,15 @@ impl DataSet {
         self.refused.get(name)
     }
 
-    /// Whether the variable was in the file.
+    /// Returns whether the variable was in the file.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// The columns of a table in CSV or text; `label` names it in errors. A column of integers is an array of integers,
-    /// and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order, and
-    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
-    /// with an empty cell.
+    /// Returns the columns of a table in CSV or text; `label` names it in errors. A column of integers is an array of
+    /// integers, and a column of other numbers is an array of reals. Words are numbered from 1 in alphabetical order,
+    /// and [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is
+    /// one with an empty cell.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
@@ -256,8 +256,8 @@ impl DataSet {
         Ok(data)
     }
 
-    /// The location of the first word, if the values of a variable are codes of words. Such values identify groups and
-    /// are not measurements.
+    /// Returns the location of the first word, if the values of a variable are codes of words. Such values identify
+    /// groups and are not measurements.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
@@ -278,7 +278,7 @@ impl DataSet {
         true
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.index.get(name).map(|i| &self.entries[*i].1)
     }
@@ -290,7 +290,7 @@ impl DataSet {
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Variables in the order in which they were written, by value.
+    /// Returns variables in the order in which they were written, by value.
     pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
         self.entries.into_iter()
     }

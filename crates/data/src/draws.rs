@@ -13,7 +13,7 @@ pub struct DrawsVariable {
 }
 
 impl DrawsVariable {
-    /// A variable of the given name and sizes.
+    /// Creates a variable of the given name and sizes.
     pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> Self {
         Self {
             name: name.into(),
@@ -31,7 +31,7 @@ impl DrawsVariable {
         self.len() == 0
     }
 
-    /// Names of the scalars in CmdStan's order and spelling: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
+    /// Returns names of the scalars in CmdStan's order and spelling: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
     pub fn scalar_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             index
@@ -40,7 +40,7 @@ impl DrawsVariable {
         })
     }
 
-    /// Names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
+    /// Returns names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
     pub fn display_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             if index.is_empty() {
@@ -68,7 +68,7 @@ impl DrawsVariable {
     }
 }
 
-/// Whether a name means the same in a CSV header and as a path in a NetCDF file as in the model.
+/// Returns whether a name means the same in a CSV header and as a path in a NetCDF file as in the model.
 pub(crate) fn is_storable_name(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c.is_whitespace() || "\"'.,/#".contains(c);
     !name.is_empty() && !name.contains(breaks)
@@ -137,7 +137,7 @@ impl DrawsTable {
         })
     }
 
-    /// The table with the values at the mean of the approximation, laid out as a [row](Self::row).
+    /// Creates the table with the values at the mean of the approximation, laid out as a [row](Self::row).
     ///
     /// # Errors
     /// Fails if the number differs from that of a row.
@@ -153,7 +153,7 @@ impl DrawsTable {
         Ok(self)
     }
 
-    /// The table of at most the first draws.
+    /// Returns the table of at most the first draws.
     #[must_use]
     pub fn first(mut self, draws: usize) -> Self {
         self.draws.truncate(draws.saturating_mul(self.width));
@@ -182,12 +182,12 @@ impl DrawsTable {
         self.width
     }
 
-    /// One draw: all variables, each column-major.
+    /// Returns one draw: all variables, each column-major.
     pub fn row(&self, draw: usize) -> &[f64] {
         &self.draws[draw * self.width..(draw + 1) * self.width]
     }
 
-    /// All draws of one scalar, counted over all variables in column order.
+    /// Returns all draws of one scalar, counted over all variables in column order.
     pub fn column(&self, scalar: usize) -> Vec<f64> {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
@@ -208,7 +208,7 @@ impl DrawsTable {
         &self.log_g
     }
 
-    /// Log importance weights `log_p − log_g`, neither smoothed nor normalised.
+    /// Computes the log importance weights `log_p − log_g`, neither smoothed nor normalised.
     pub fn log_weights(&self) -> Vec<f64> {
         self.log_p
             .iter()
@@ -217,7 +217,7 @@ impl DrawsTable {
             .collect()
     }
 
-    /// CmdStan's names of all scalars, in column order.
+    /// Returns CmdStan's names of all scalars, in column order.
     pub fn scalar_names(&self) -> Vec<String> {
         self.variables
             .iter()

@@ -15,7 +15,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// Bytes of an element.
+    /// Returns bytes of an element.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Byte => 1,
@@ -23,7 +23,7 @@ impl Element {
         }
     }
 
-    /// The number in the bytes of one element.
+    /// Returns the number in the bytes of one element.
     pub(crate) fn number(&self, bytes: &[u8]) -> f64 {
         match self {
             Self::Byte => f64::from(bytes[0]),

@@ -25,7 +25,7 @@ pub struct Idx {
 }
 
 impl Idx {
-    /// The bytes, if the array holds bytes.
+    /// Returns the bytes, if the array holds bytes.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.elements {
             IdxElements::Bytes(bytes) => Some(bytes),
@@ -61,7 +61,7 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     })
 }
 
-/// Shape, element type and offset of the elements of an IDX array, all of which are present.
+/// Returns the shape, element type and offset of the elements of an IDX array, all of which are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: String| DataError::invalid(format!("`{label}` is not an IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {

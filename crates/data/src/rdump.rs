@@ -158,7 +158,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// `name <-`, with the name bare or quoted.
+    /// Reads `name <-`, with the name bare or quoted.
     fn assigned_name(&mut self) -> Result<String, DataError> {
         let start = self.cursor.pos;
         let name = match self.cursor.peek() {
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         Ok(count as usize)
     }
 
-    /// One number with an optional sign.
+    /// Reads one number with an optional sign.
     fn literal(&mut self) -> Result<Vector, DataError> {
         let start = self.cursor.pos;
         let negative = self.cursor.eat(b'-');
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The longest run of characters that forms an unsigned number, and whether it is written as an integer.
+    /// Returns the longest run of characters that forms an unsigned number, and whether it is written as an integer.
     fn digits(&mut self) -> (&'a str, bool) {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;

@@ -53,7 +53,7 @@ impl Artefact {
         (Artefact::Digests, "digests.json"),
     ];
 
-    /// The file name inside the run's folder.
+    /// Returns the file name inside the run's folder.
     pub fn file_name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -165,7 +165,7 @@ impl RunDir {
             .map_err(|_| foreign("its `jensen.json` has another format"))?;
         if marker.layout > LAYOUT {
             return Err(DataError::invalid(format!(
-                "the folder `{}` comes from a newer jensen ({}); this one reads layout {LAYOUT}",
+                "the folder `{}` was written by a newer version of Jensen ({}); this version reads folder layout {LAYOUT}",
                 path.display(),
                 marker.version
             )));
@@ -191,17 +191,17 @@ impl RunDir {
         &self.command
     }
 
-    /// The path of an artefact, which may not exist yet.
+    /// Returns the path of an artefact, which may not exist yet.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
 
-    /// Whether an artefact exists.
+    /// Returns whether an artefact exists.
     pub fn has(&self, artefact: Artefact) -> bool {
         self.artefact(artefact).is_file()
     }
 
-    /// The existing artefacts, in the order of [`Artefact::ALL`], without the marker.
+    /// Returns the existing artefacts, in the order of [`Artefact::ALL`], without the marker.
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()

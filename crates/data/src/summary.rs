@@ -108,8 +108,8 @@ pub struct RefinementSummary {
     pub draws: u64,
     /// Number of gradients, one per draw.
     pub gradients: u64,
-    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a reported
-    /// quantity only.
+    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a
+    /// reported quantity only.
     pub because: Vec<String>,
 }
 
@@ -215,7 +215,7 @@ impl ParameterSummary {
         Self::of(undefined.name, mean, sd, quantiles)
     }
 
-    /// A summary of these values: mean, standard deviation, and the quantiles at 5, 50 and 95 %.
+    /// Returns a summary of these values: mean, standard deviation, and the quantiles at 5, 50 and 95 %.
     pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
             name: name.into(),

@@ -35,8 +35,8 @@ pub enum Header {
     No,
 }
 
-/// A word as a cell of a CSV table, quoted if necessary. It escapes control characters. A word that a spreadsheet would
-/// read as a formula gets an initial apostrophe, as in spreadsheets.
+/// Returns a word as a cell of a CSV table, quoted if necessary. It escapes control characters. A word that a
+/// spreadsheet would read as a formula gets an initial apostrophe, as in spreadsheets.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -53,8 +53,8 @@ pub fn quoted(word: &str) -> String {
 /// Reads a table from text.
 ///
 /// # Errors
-/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
-/// columns share a name; the message points at the location.
+/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or
+/// two columns share a name; the message points at the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);
@@ -153,7 +153,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     Table::new(label, columns)
 }
 
-/// The cells of the columns with words, in a second pass, because few tables have any.
+/// Returns the cells of the columns with words, in a second pass, because few tables have any.
 fn words_of(
     text: &Text<'_>,
     titled: bool,

@@ -61,7 +61,7 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
     }
 }
 
-/// The stages on one iteration axis. A stage that counts from its own start is moved behind its predecessor.
+/// Returns the stages on one iteration axis. A stage that counts from its own start is moved behind its predecessor.
 fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     let mut end = 0;
     let mut laid = Vec::new();
@@ -85,8 +85,8 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest, and the number of
-/// estimates below it.
+/// Returns the lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest, and the
+/// number of estimates below it.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
     // The result of every stage, and the course of the last one.
     let best = stages.iter().map(|(_, points)| {
@@ -116,7 +116,7 @@ fn whole(stages: &[Laid<'_>], floor: f64) -> Chart {
     chart(&shown.collect::<Vec<_>>(), floor)
 }
 
-/// The second half of the last stage, scaled to its range.
+/// Returns the second half of the last stage, scaled to its range.
 fn second_half(stages: &[Laid<'_>]) -> Chart {
     let last = stages.iter().enumerate().next_back();
     let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));

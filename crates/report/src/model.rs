@@ -54,7 +54,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict without advice.
+    /// Creates a verdict without advice.
     pub fn new(tone: Tone, headline: impl Into<String>, status: impl Into<String>) -> Self {
         Self {
             tone,
@@ -77,7 +77,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A fact with an aside, which may be empty.
+    /// Creates a fact with an aside, which may be empty.
     pub fn new(
         label: impl Into<String>,
         value: impl Into<String>,
@@ -90,7 +90,7 @@ impl Fact {
         }
     }
 
-    /// An evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
+    /// Returns an evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
     pub fn elbo(elbo: f64, standard_error: f64) -> Self {
         let decimals = match standard_error.is_finite() {
             true => text::decimals_for(standard_error).saturating_sub(1),
@@ -103,7 +103,7 @@ impl Fact {
         )
     }
 
-    /// Pareto k̂ and its limit.
+    /// Returns Pareto k̂ and its limit.
     pub fn khat(khat: Khat) -> Self {
         Self::new(
             "Pareto k̂",
@@ -252,8 +252,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// The spread of the parameter, which determines the decimals. It is the standard deviation, or if that is unknown,
-    /// the standard deviation of a normal with the same 90 % interval.
+    /// Computes the spread of the parameter, which determines the decimals. It is the standard deviation, or if that is
+    /// unknown, the standard deviation of a normal with the same 90 % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -18,7 +18,7 @@ const SUMMARISED: usize = 20;
 /// Width and height of a chart with half the width of a page, in pixels.
 pub(crate) const WIDE: (f64, f64) = (520.0, 300.0);
 
-/// The page as one HTML document.
+/// Returns the page as one HTML document.
 pub fn render(report: &Report) -> String {
     let title = match report.title.as_str() {
         "" => "Variational fit",
@@ -48,7 +48,7 @@ pub(crate) struct TableRow {
     pub cells: Vec<String>,
 }
 
-/// The page in plain text, for a message to a colleague.
+/// Returns the page in plain text, for a message to a colleague.
 fn summary(title: &str, report: &Report) -> String {
     let mut lines = vec![title.to_owned()];
     let subject = report.subject.iter().filter(|(_, value)| !value.is_empty());
@@ -90,7 +90,7 @@ fn summary(title: &str, report: &Report) -> String {
 pub(crate) struct Page(String);
 
 impl Page {
-    /// The beginning, up to the body.
+    /// Writes the beginning, up to the body.
     fn start(title: &str) -> Self {
         let mut page = Self(String::with_capacity(1 << 16));
         let [light, dark] = properties();
@@ -104,7 +104,7 @@ impl Page {
         page
     }
 
-    /// The page with its end.
+    /// Returns the page with its end.
     fn end(mut self, version: &str, footnote: &str) -> String {
         let words = ["Jensen", version].join(" ");
         let sentences = [format!("{}.", words.trim_end()), footnote.to_owned()];
@@ -125,7 +125,7 @@ impl Page {
         let _ = self.0.write_fmt(markup);
     }
 
-    /// A style declaration for a background in the colour of a series.
+    /// Returns a style declaration for a background in the colour of a series.
     pub fn ground(series: usize) -> String {
         format!("background:{}", Tint::Series(series).css())
     }

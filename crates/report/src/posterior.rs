@@ -50,7 +50,7 @@ fn shown(posterior: &Posterior) -> Posterior {
     }
 }
 
-/// A table in plain text of the first parameters.
+/// Returns a table in plain text of the first parameters.
 pub(crate) fn lines(posterior: &Posterior, most: usize) -> Vec<String> {
     let parameters = shown(posterior).parameters;
     let shown = &parameters[..parameters.len().min(most)];
@@ -168,7 +168,7 @@ fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     }
 }
 
-/// Variables with at least two elements, each with its elements, in order.
+/// Returns variables with at least two elements, each with its elements, in order.
 fn variables(parameters: &[Parameter]) -> Vec<(&str, Vec<&Parameter>)> {
     let mut groups: Vec<(&str, Vec<&Parameter>)> = Vec::new();
     for p in parameters {
@@ -291,7 +291,7 @@ fn correlations(page: &mut Page, marginals: &[Marginal]) {
     page.push("</div>\n");
 }
 
-/// Draws of two parameters against each other.
+/// Returns draws of two parameters against each other.
 fn pair(a: &Marginal, b: &Marginal) -> Chart {
     let pairs: Vec<(f64, f64)> = (a.draws.iter().copied().zip(b.draws.iter().copied()))
         .filter(|(x, y)| x.is_finite() && y.is_finite())

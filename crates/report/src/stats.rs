@@ -7,14 +7,14 @@ use jensen_math::sum::Moments;
 /// Magnitude from which values are treated as infinite, so that sums of squares below it are finite.
 const HUGE: f64 = 1e150;
 
-/// The finite values in increasing order.
+/// Computes the finite values in increasing order.
 pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.abs() < HUGE).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// Two quantiles of sorted values.
+/// Returns two quantiles of sorted values.
 pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }
@@ -26,7 +26,7 @@ pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     points.iter().skip(skip).step_by(step).copied().collect()
 }
 
-/// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
+/// Returns a Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
 ///
 /// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its
 /// boundary instead of leaking below zero, and for thin tails the reflection is invisible.
@@ -83,7 +83,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         .collect()
 }
 
-/// Values and their shares if there are few distinct ones, all integers. `None` for continuous values.
+/// Returns values and their shares if there are few distinct ones, all integers. `None` for continuous values.
 pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
     let mut counts: Vec<(f64, f64)> = Vec::new();
     for &x in sorted {
@@ -123,7 +123,7 @@ pub(crate) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     r.is_finite().then(|| r.clamp(-1.0, 1.0))
 }
 
-/// Normalised importance weights in decreasing order, relative to their mean.
+/// Computes normalised importance weights in decreasing order, relative to their mean.
 pub(crate) fn relative_weights(log_weights: &[f64]) -> Vec<f64> {
     let mut sorted = sorted_finite(log_weights);
     sorted.reverse();

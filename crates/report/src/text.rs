@@ -2,7 +2,7 @@
 
 use jensen_math::text::turns;
 
-/// Text that is literal inside HTML elements and double-quoted attributes.
+/// Returns the text that is literal inside HTML elements and double-quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -20,7 +20,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// `text` cut to `limit` characters with an ellipsis, not yet escaped.
+/// Returns `text` cut to `limit` characters with an ellipsis, not yet escaped.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_string();
@@ -30,12 +30,12 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// Whether a text is a spelling of NaN.
+/// Returns whether a text is a spelling of NaN.
 pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }
 
-/// A number with about `digits` significant digits, with a minus sign proper and digits grouped from 10 000 on.
+/// Returns a number with about `digits` significant digits, with a minus sign proper and digits grouped from 10 000 on.
 pub(crate) fn number(x: f64, digits: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -57,7 +57,7 @@ pub(crate) fn number(x: f64, digits: usize) -> String {
     group(text)
 }
 
-/// A number with a fixed number of decimals, for axes and aligned columns.
+/// Returns a number with a fixed number of decimals, for axes and aligned columns.
 pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -104,7 +104,7 @@ pub(crate) fn decimals_for(spread: f64) -> usize {
     }
 }
 
-/// Seconds in the unit that suits them.
+/// Returns seconds in the unit that suits them.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() => "–".into(),
@@ -138,7 +138,7 @@ fn superscript(digits: &str) -> String {
     digits.chars().map(raised).collect()
 }
 
-/// Thin spaces between groups of three digits, minus sign proper.
+/// Returns thin spaces between groups of three digits, minus sign proper.
 fn group(text: &str) -> String {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => ("−", rest),

@@ -86,7 +86,7 @@ fn meaning(khat: Khat) -> &'static str {
     }
 }
 
-/// The beginning of a sentence about k̂ for refined draws.
+/// Returns the beginning of a sentence about k̂ for refined draws.
 fn beginning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -97,7 +97,7 @@ fn beginning(khat: Khat) -> &'static str {
     }
 }
 
-/// The position of k̂ between trusted and useless.
+/// Returns the position of k̂ between trusted and useless.
 fn gauge(khat: Khat) -> Scene {
     let (width, most) = (520.0, 1.2);
     let (top, thick) = (32.0, 14.0);

@@ -46,7 +46,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The kind's name, as shown in brackets.
+    /// Returns the kind's name, as shown in brackets.
     pub fn name(self) -> &'static str {
         match self {
             Code::Syntax => "syntax",
@@ -106,7 +106,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Returns an error at `span`.
     pub fn error(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -122,7 +122,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at `span`.
+    /// Returns a warning at `span`.
     pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
@@ -130,13 +130,13 @@ impl Diagnostic {
         }
     }
 
-    /// The diagnostic with a text at the caret.
+    /// Returns the diagnostic with a text at the caret.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// The diagnostic with another location.
+    /// Returns the diagnostic with another location.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,
@@ -176,7 +176,7 @@ impl fmt::Display for Diagnostic {
 /// Largest number of diagnostics shown in full. The others are only counted.
 const SHOWN: usize = 50;
 
-/// The diagnostics as text with source excerpts, in the given order, separated by blank lines. Beyond fifty
+/// Returns the diagnostics as text with source excerpts, in the given order, separated by blank lines. Beyond fifty
 /// diagnostics, the text gives only the number of the others.
 ///
 /// With `colour`, the text has ANSI escape sequences. The renderer replaces tabs and control characters of the source,
@@ -248,7 +248,7 @@ fn report<'a>(diagnostic: &'a Diagnostic, files: &'a [SourceFile]) -> Vec<Group<
     vec![group]
 }
 
-/// The span restricted to whole characters inside the text.
+/// Returns the span restricted to whole characters inside the text.
 fn clamp(span: Span, text: &str) -> std::ops::Range<usize> {
     let mut start = (span.start as usize).min(text.len());
     while !text.is_char_boundary(start) {

@@ -21,7 +21,8 @@ enum Context {
     Density,
 }
 
-/// The constructs of a program that cannot be evaluated, with one error per location, in the order of the source.
+/// Returns the constructs of a program that cannot be evaluated, with one error per location, in the order of the
+/// source.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,
@@ -43,7 +44,7 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     search.found
 }
 
-/// Whether the graph supports a library function whose arguments depend on parameters.
+/// Returns whether the graph supports a library function whose arguments depend on parameters.
 fn lowers(id: BuiltinId) -> bool {
     let name = id.name();
     distributions::formula(name).is_some() || functions::find(name).is_some()

@@ -46,7 +46,7 @@ struct Programs {
 }
 
 impl Outputs {
-    /// The outputs of a program. The graph is built when draws are first requested.
+    /// Creates the outputs of a program. The graph is built when draws are first requested.
     pub fn new(bound: BoundModel, simd: Simd) -> Self {
         Self {
             bound,
@@ -60,7 +60,7 @@ impl Outputs {
         &self.bound
     }
 
-    /// The outputs restricted to the wanted variables.
+    /// Returns the outputs restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();
@@ -69,8 +69,8 @@ impl Outputs {
         Self::new(bound, self.simd)
     }
 
-    /// The values at each draw, as for [`Posterior::constrain_all`], computed only by the graph; `None` if this needs
-    /// the interpreter.
+    /// Returns the values at each draw, as for [`Posterior::constrain_all`], computed only by the graph, or `None` if
+    /// this needs the interpreter.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {
@@ -143,7 +143,7 @@ impl Programs {
         }
     }
 
-    /// The values at each of at most [`block`](Self::block) draws; `None` if the interpreter is needed.
+    /// Returns the values at each of at most [`block`](Self::block) draws, or `None` if the interpreter is needed.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -215,7 +215,7 @@ fn mark_inputs(program: &Program, used: &mut [bool]) {
     }
 }
 
-/// Output `which` of a run, row by row.
+/// Computes the output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);
@@ -235,8 +235,8 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// The draws of the function with the arguments at `computed` positions, in storage order. `None` if it rejects
-    /// them.
+    /// Returns the draws of the function with the arguments at `computed` positions, in storage order. `None` if it
+    /// rejects them.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 
-/// The tokens of a source text, one per line: position, kind, text.
+/// Returns the tokens of a source text, one per line: position, kind, text.
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
@@ -36,8 +36,8 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
     out
 }
 
-/// The syntax tree of a source text as Stan code with one statement per line and all parentheses. Code that could not
-/// be parsed is shown as `<error>`.
+/// Returns the syntax tree of a source text as Stan code with one statement per line and all parentheses. Code that
+/// could not be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let (tree, _) = parse(&lexed.tokens, &lexed.files, false);
@@ -60,7 +60,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// `head {`, the body one level deeper, `}`.
+    /// Writes `head {`, the body one level deeper, `}`.
     fn braces(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         let head = if head.is_empty() {
             "{".to_owned()
@@ -75,7 +75,7 @@ impl Lines {
     }
 }
 
-/// A number that reads back as the same real.
+/// Returns a number that reads back as the same real.
 fn real(value: f64) -> String {
     let text = format!("{value:?}");
     match text.as_str() {

@@ -129,7 +129,8 @@ pub enum ExprKind {
     Target,
     /// A function passed to a higher-order builtin; only found among the arguments of a [`Call`].
     FunRef(FunRef),
-    /// Conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and tuples.
+    /// Conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and
+    /// tuples.
     Promote(Box<Expr>),
 }
 
@@ -236,7 +237,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The operator in source.
+    /// Returns the operator in source.
     pub fn symbol(self) -> &'static str {
         use BinaryOp::*;
         match self {
@@ -394,7 +395,7 @@ pub enum SizedType {
 }
 
 impl SizedType {
-    /// The type without its sizes.
+    /// Returns the type without its sizes.
     pub fn unsized_type(&self) -> Type {
         match self {
             SizedType::Int => Type::Int,
@@ -554,7 +555,7 @@ pub enum FunctionKind {
 }
 
 impl FunctionKind {
-    /// The kind that a name's suffix implies.
+    /// Returns the kind that a name's suffix implies.
     pub fn of_name(name: &str) -> FunctionKind {
         const SUFFIXES: [(&str, FunctionKind); 7] = [
             ("_lpdf", FunctionKind::Lpdf),
@@ -618,17 +619,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// The variable with this id.
+    /// Returns the variable with this id.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.0 as usize]
     }
 
-    /// The function with this id.
+    /// Returns the function with this id.
     pub fn function(&self, id: FunId) -> &Function {
         &self.functions[id.0 as usize]
     }
 
-    /// The name of the called function.
+    /// Returns the name of the called function.
     pub fn callee_name(&self, callee: Callee) -> &str {
         match callee {
             Callee::Builtin(id) => id.name(),
@@ -636,8 +637,8 @@ impl Program {
         }
     }
 
-    /// Whether this declaration is the length of a variable of the data block with the given name, such as the number
-    /// of rows of a table with that column.
+    /// Returns whether this declaration is the length of a variable of the data block with the given name, such as the
+    /// number of rows of a table with that column.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
@@ -648,7 +649,7 @@ impl Program {
         decl.ty == SizedType::Int && self.data.iter().any(sized)
     }
 
-    /// `file:line:column` of the start of a span, for messages.
+    /// Returns `file:line:column` of the start of a span, for messages.
     pub fn location(&self, span: Span) -> String {
         let file = &self.files[span.file.0 as usize];
         let (line, column) = file.line_column(span.start);

@@ -16,7 +16,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from the start of `self` to the end of `last`.
+    /// Returns the range from the start of `self` to the end of `last`.
     pub fn to(self, last: Span) -> Span {
         if self.file == last.file && last.end >= self.end {
             Span {
@@ -39,7 +39,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset, both from 1; columns count characters.
     pub fn line_column(&self, offset: u32) -> (usize, usize) {
         let mut offset = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(offset) {

@@ -29,7 +29,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The bound of element `i`.
+    /// Computes the bound of element `i`.
     pub fn at(&self, i: usize) -> f64 {
         match self {
             Limit::All(x) => *x,
@@ -55,17 +55,19 @@ pub enum Transform {
     Ordered,
     /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ
     PositiveOrdered,
-    /// The softmax of the zero-sum vector of z (K − 1 coordinates); determinant with respect to the first K − 1 elements
+    /// The softmax of the zero-sum vector of z (K − 1 coordinates); determinant with respect to the first K − 1
+    /// elements
     Simplex,
     /// z / ‖z‖ (K coordinates); "log-Jacobian" −½ ‖z‖², which makes the direction uniform
     UnitVector,
     /// The isometric zero-sum vector or matrix; log-Jacobian 0
     SumToZero,
-    /// Canonical partial correlations tanh z, row after row; determinant with respect to the elements below the diagonal
+    /// Canonical partial correlations tanh z, row after row; determinant with respect to the elements below the
+    /// diagonal
     CholeskyFactorCorr,
     /// Rows of the lower triangle, diagonal exp z; determinant with respect to the lower triangle
     CholeskyFactorCov,
-    /// Canonical partial correlations tanh z, column after column; determinant with respect to the elements below the
+    /// Canonical partial correlations tanh z, in column-major order; determinant with respect to the elements below the
     /// diagonal
     CorrMatrix,
     /// L Lᵀ with L as in [`Transform::CholeskyFactorCov`]; determinant with respect to the lower triangle
@@ -103,7 +105,7 @@ impl Transform {
         }
     }
 
-    /// Whether each element is transformed by itself, so that a whole array can be transformed at once.
+    /// Returns whether each element is transformed by itself, so that a whole array can be transformed at once.
     pub fn is_elementwise(&self) -> bool {
         matches!(
             self,
@@ -115,8 +117,8 @@ impl Transform {
         )
     }
 
-    /// How coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements, relates to
-    /// the reported value. The coordinates of a simplex or of correlations correspond to no single value.
+    /// Returns how coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements,
+    /// relates to the reported value. The coordinates of a simplex or of correlations correspond to no single value.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -134,7 +136,7 @@ impl Transform {
         }
     }
 
-    /// Appends the constrained `rows × cols` value of the coordinates `z`, column after column, to `out` and returns
+    /// Appends the constrained `rows × cols` value of the coordinates `z`, in column-major order, to `out` and returns
     /// the log absolute Jacobian determinant.
     ///
     /// # Panics
@@ -179,7 +181,7 @@ impl Transform {
         }
     }
 
-    /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
+    /// Appends the coordinates of the constrained value `x` (in column-major order) to `out`.
     ///
     /// # Errors
     /// Fails if `x` violates the constraint. The message states the violation. `out` is then unchanged.
@@ -224,7 +226,7 @@ impl Transform {
         checks::check(self, x, rows, cols)
     }
 
-    /// The constraint in words, for messages: `a simplex`, `a number with lower bound 0`.
+    /// Returns the constraint in words, for messages: `a simplex`, `a number with lower bound 0`.
     pub fn describe(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Transform::Identity => "any value",
@@ -258,7 +260,7 @@ pub struct Violation {
     pub found: String,
 }
 
-/// Whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
+/// Returns whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

@@ -64,7 +64,7 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-/// The number of points, at most `most`.
+/// Returns the number of points, at most `most`.
 fn count<D: LogDensity>(density: &D, most: usize) -> usize {
     let affordable = match density.work() {
         Some(_) => NUMBERS / density.dim(),
@@ -117,13 +117,14 @@ fn look<D: LogDensity>(
 pub struct Unreached {
     /// The coordinate whose variance lies far out. `None` for a spike in the middle.
     pub coordinate: Option<usize>,
-    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
+    /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws
+    /// show.
     pub share: f64,
 }
 
-/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the
-/// policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement
-/// follows.
+/// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
+/// the policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a
+/// refinement follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -167,7 +168,7 @@ pub(super) struct Unanswered {
     pub points: Vec<f64>,
 }
 
-/// The mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
+/// Returns the mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
 /// independent draws) miss, beyond sampling error. The comparison of variances excludes coordinates whose own draws
 /// show an infinite variance.
 ///
@@ -279,7 +280,7 @@ impl Missed {
     }
 }
 
-/// The shells from a given one: outwards beyond one standard deviation, inwards within it.
+/// Returns the shells from a given one: outwards beyond one standard deviation, inwards within it.
 fn region_of(from: usize) -> Range<usize> {
     if from < SHELLS / 2 {
         0..from + 1
@@ -311,14 +312,14 @@ impl Shell {
         }
     }
 
-    /// Standard error of the mass.
+    /// Computes the standard error of the mass.
     fn error(&self, looks: usize) -> f64 {
         (self.squares - self.mass * self.mass / looks as f64)
             .max(0.0)
             .sqrt()
     }
 
-    /// Mean square in it.
+    /// Computes the mean square in it.
     fn square(&self) -> f64 {
         if self.mass > 0.0 {
             self.second / self.mass
@@ -360,7 +361,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// `count` indices, each repeated in proportion to its weight (systematic resampling).
+/// Returns `count` indices, each repeated in proportion to its weight (systematic resampling).
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -375,7 +376,7 @@ fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     chosen
 }
 
-/// Log densities of the standard normal and of the evaluated points at a point, if the latter is larger.
+/// Returns log densities of the standard normal and of the evaluated points at a point, if the latter is larger.
 fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = point.iter().map(|x| x * x).sum();
     let log_q = -0.5 * (squares + point.len() as f64 * TAU.ln());
@@ -415,8 +416,8 @@ fn far_points(
     x
 }
 
-/// The log density of the distribution of these points at one of them, whose log density under the standard normal is
-/// `log_q`.
+/// Computes the log density of the distribution of these points at one of them, whose log density under the standard
+/// normal is `log_q`.
 fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
     let dim = point.len() as f64;
     let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();

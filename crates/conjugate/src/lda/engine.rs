@@ -36,7 +36,7 @@ pub struct LdaEngine<'a> {
 }
 
 impl<'a> LdaEngine<'a> {
-    /// An engine over documents, with held-out documents for scores.
+    /// Creates an engine over documents, with held-out documents for scores.
     pub fn new(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -47,7 +47,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// An engine whose shards `shards` compute local steps and scores.
+    /// Creates an engine whose shards `shards` compute local steps and scores.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -86,7 +86,7 @@ impl<'a> LdaEngine<'a> {
         &self.part.inverses
     }
 
-    /// Document completion over the first `count` held-out documents.
+    /// Returns the document completion over the first `count` held-out documents.
     fn completion(&mut self, globals: &LdaGlobals, count: usize) -> Option<Completion> {
         let heldout = self.heldout.filter(|_| count > 0)?;
         let spec = score::spec(
@@ -109,16 +109,16 @@ impl<'a> LdaEngine<'a> {
         Some(Completion::of(&scores))
     }
 
-    /// Document completion over all held-out documents, if there are any.
+    /// Returns the document completion over all held-out documents, if there are any.
     pub(crate) fn whole_completion(&mut self, topics: &Topics) -> Option<Completion> {
         let count = self.heldout?.len();
         self.completion(&LdaGlobals::of(topics), count)
     }
 
-    /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55):
-    /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way from
-    /// all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the first
-    /// pass learns neither parameter.
+    /// Computes a stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000,
+    /// Eq. 55): with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same
+    /// way from all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the
+    /// first pass learns neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -161,7 +161,7 @@ const LEAST: f64 = 1e-5;
 /// The number of updates of η per pass.
 const ETA_A_PASS: u64 = 5;
 
-/// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
+/// Computes Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
 /// With collapsed inference, m = λ − η is the mean of a count. The expectation is over a count that is 0 with
 /// probability exp(−m), as for many unlikely tokens; see [`Solver::excess`](super::local::Solver::excess).

@@ -115,13 +115,13 @@ impl std::error::Error for LdaError {
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// The number of iterations of a job, which the caller needs for its budget.
+/// Returns the number of iterations of a job, which the caller needs for its budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
 }
 
-/// The identity that the checkpoint of a job must match.
+/// Returns the identity that the checkpoint of a job must match.
 pub fn identity(job: &LdaJob<'_>) -> Identity {
     Identity {
         algorithm: "lda".to_owned(),
@@ -237,7 +237,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run, with the list of its ends.
+/// Returns the outcome of a run, with the list of its ends.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -250,7 +250,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 /// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The end with the larger bound of the tempered model. If all runs were stopped, the first one.
+/// Returns the end with the larger bound of the tempered model. If all runs were stopped, the first one.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -272,7 +272,7 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, where all documents share one inferred temperature.
+/// Returns the bound of the tempered model at an end, where all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -291,7 +291,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them, or none if all are 1.
+/// Computes the temperatures of all documents at the end of a run that infers them, or none if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -329,8 +329,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// The bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes the terms
-/// of the temperature itself.
+/// Returns the bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes
+/// the terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -362,7 +362,7 @@ fn bound(
     )
 }
 
-/// Earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
+/// Returns earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);

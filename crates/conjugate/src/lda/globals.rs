@@ -42,8 +42,8 @@ const SMALLEST_DECAY: f64 = 1e-12;
 const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
-    /// Random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson and
-    /// Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
+    /// Returns random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of
+    /// Wilson and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
     pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
         let topics = alpha.len();
         let stride = padded(topics);
@@ -61,7 +61,7 @@ impl LdaGlobals {
         Self::of_mass(alpha, terms, eta, mass)
     }
 
-    /// Global parameters whose λ − η is `mass`, with V rows over padded topics.
+    /// Returns global parameters whose λ − η is `mass`, with V rows over padded topics.
     pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
         let topics = alpha.len();
         let mut globals = Self {
@@ -79,7 +79,7 @@ impl LdaGlobals {
         globals
     }
 
-    /// The globals of fitted topics.
+    /// Returns the globals of fitted topics.
     pub(crate) fn of(from: &Topics) -> Self {
         let stride = padded(from.topics);
         let mut mass = vec![0.0f32; from.terms * stride];
@@ -94,7 +94,7 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Global parameters assembled from their parts, with only the sums of λ.
+    /// Returns the global parameters assembled from their parts, with only the sums of λ.
     pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
@@ -116,7 +116,7 @@ impl LdaGlobals {
         }
     }
 
-    /// λ as a result.
+    /// Returns λ as a result.
     pub(crate) fn to_topics(&self, inference: Inference, steps: u64, population: f64) -> Topics {
         let mut lambda = Vec::with_capacity(self.terms * self.topics);
         for row in self.mass.chunks_exact(self.stride) {

@@ -248,7 +248,7 @@ impl Solver {
         (limit, false)
     }
 
-    /// Number of columns that are topics.
+    /// Returns the number of columns that are topics.
     fn columns(&self, spec: &Spec) -> usize {
         if self.active.is_empty() {
             spec.topics
@@ -282,7 +282,7 @@ impl Solver {
         self.stride = new;
     }
 
-    /// The local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
+    /// Solves the local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
     ///
     /// The weighted expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
     pub fn solve(
@@ -319,7 +319,7 @@ impl Solver {
         found
     }
 
-    /// The local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
+    /// Solves the local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
     ///
     /// The term −φ_vk removes the token's own share from the count of its topic. This matters for documents of a few
     /// dozen words. The tokens of a word share one φ.
@@ -439,7 +439,7 @@ impl Solver {
         special::digamma(total) - special::digamma(prior.total)
     }
 
-    /// E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with fresh sums.
+    /// Computes E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with fresh sums.
     fn topic_energy(&mut self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let stride = self.stride;
         let (sums, t) = (&mut self.sums[..stride], &self.t[..stride]);
@@ -472,7 +472,8 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the current q. The rows then contain the logarithms of their previous values.
+    /// Computes E_q[log p(w, z | θ, β)] at the current q. The rows then contain the logarithms of their previous
+    /// values.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -543,7 +544,7 @@ impl Solver {
         words + inverse * found.tokens * self.shift(spec, prior, found) - divergence
     }
 
-    /// The local step with an inferred temperature per document.
+    /// Solves the local step with an inferred temperature per document.
     ///
     /// The step begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`. It then alternates
     /// between r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m.
@@ -626,7 +627,7 @@ impl Solver {
         self.t[columns..self.stride].fill(0.0);
     }
 
-    /// E[1/T] of the document; α is the same for all topics.
+    /// Computes E[1/T] of the document; α is the same for all topics.
     fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = prior.least();

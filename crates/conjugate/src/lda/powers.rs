@@ -45,7 +45,7 @@ impl Snapshot for PowerTable {
     }
 }
 
-/// The inverse temperatures at which normalisers are computed: (j/15)² from 0 to 1.
+/// Returns the inverse temperatures at which normalisers are computed: (j/15)² from 0 to 1.
 pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     static NODES: OnceLock<[f32; WIDTH]> = OnceLock::new();
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
@@ -94,7 +94,7 @@ impl Grid {
         grid
     }
 
-    /// Whether this grid has these inverse temperatures.
+    /// Returns whether this grid has these inverse temperatures.
     pub fn is_of(&self, given: &InverseTemperatures) -> bool {
         self.given == *given
     }
@@ -124,7 +124,7 @@ impl Knots {
         Self { values }
     }
 
-    /// The knot below `x` and the weight of the one above it.
+    /// Returns the knot below `x` and the weight of the one above it.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
@@ -133,7 +133,7 @@ impl Knots {
         (j as usize, share)
     }
 
-    /// The rows on either side of `x`, and the weight of the second.
+    /// Returns the rows on either side of `x`, and the weight of the second.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
         let (j, share) = Self::locate(x);
@@ -142,7 +142,7 @@ impl Knots {
     }
 }
 
-/// Γ(x + s) / Γ(x) at every node.
+/// Computes Γ(x + s) / Γ(x) at every node.
 pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     out.fill(0.0);
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
@@ -151,7 +151,7 @@ pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
 /// Number of topics that are handled together: one vector.
 const GROUP: usize = WIDTH;
 
-/// The table at the current globals.
+/// Returns the table at the current globals.
 pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);

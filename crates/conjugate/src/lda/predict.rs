@@ -111,7 +111,7 @@ impl<'a> Predictor<'a> {
         )
     }
 
-    /// `E[θ]` of the documents `first .. first + count`, one row of K numbers each.
+    /// Computes `E[θ]` of the documents `first .. first + count`, one row of K numbers each.
     pub fn thetas(&self, documents: &dyn Documents, first: usize, count: usize) -> Vec<f64> {
         let topics = self.topics.topics;
         let mut out = vec![0.0; count * topics];

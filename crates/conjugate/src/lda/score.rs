@@ -58,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// The score computed from those of all documents, in order.
+    /// Returns the score computed from those of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -78,7 +78,7 @@ impl Completion {
     }
 }
 
-/// Document completion over documents. The split of document `i` depends only on the seed and `i`.
+/// Returns the document completion over documents. The split of document `i` depends only on the seed and `i`.
 pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: Simd) -> Completion {
     let globals = LdaGlobals::of(topics);
     let ask = Ask {
@@ -90,7 +90,7 @@ pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: S
     Completion::of(&here(&ask, documents, seed, documents.len()))
 }
 
-/// The scores of the first `count` documents, computed by this process.
+/// Returns the scores of the first `count` documents, computed by this process.
 pub(crate) fn here(
     ask: &Ask<'_>,
     documents: &dyn Documents,
@@ -107,7 +107,7 @@ pub(crate) fn here(
     scores(&ask.spec, ask.globals, lambda, seed, &piece)
 }
 
-/// The input for solving held-out documents.
+/// Returns the input for solving held-out documents.
 pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     Spec {
         simd,
@@ -131,7 +131,7 @@ pub struct Piece<'a> {
     pub number: u64,
 }
 
-/// The scores of a part. `lambda` contains the rows of the global parameters.
+/// Returns the scores of a part. `lambda` contains the rows of the global parameters.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
@@ -175,7 +175,7 @@ pub(crate) fn scores(
     scores
 }
 
-/// Documents of a part, at most [`TOGETHER`] from `done` on, in halves.
+/// Returns documents of a part, at most [`TOGETHER`] from `done` on, in halves.
 fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, Vec<u32>)> {
     let end = piece.count.min(done + TOGETHER);
     (done..end)
@@ -187,7 +187,7 @@ fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, 
         .collect()
 }
 
-/// The rows of words, and their m.
+/// Returns the rows of words, and their m.
 fn rows(of: &WordRows<'_>, stride: usize, terms: &[u32]) -> (Vec<f32>, Vec<f32>) {
     let mut values = vec![0.0; terms.len() * stride];
     let mut maxima = vec![0.0; terms.len()];

@@ -40,7 +40,7 @@ pub enum Inference {
 }
 
 impl Inference {
-    /// The method's name in files and on the command line.
+    /// Returns the method's name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeanField => "mean-field",
@@ -115,14 +115,14 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions used implicitly. It is then not written, so that their
+/// Returns whether a setting has the value that earlier versions used implicitly. It is then not written, so that their
 /// checkpoints can be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
 
 impl LdaSettings {
-    /// The defaults with `topics` topics.
+    /// Creates the defaults with `topics` topics.
     pub fn new(topics: usize) -> Self {
         Self {
             topics,
@@ -212,7 +212,7 @@ impl LdaSettings {
         self.temper.check()
     }
 
-    /// Whether the temperature policy is compatible with the other settings.
+    /// Returns whether the temperature policy is compatible with the other settings.
     fn check_together(&self) -> Result<(), SettingError> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {

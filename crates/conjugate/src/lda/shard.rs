@@ -54,7 +54,7 @@ pub(crate) enum Lambda<'a> {
 }
 
 impl Lambda<'_> {
-    /// The row of a term. The row may be copied to `scratch`.
+    /// Returns the row of a term. The row may be copied to `scratch`.
     pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
@@ -154,7 +154,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// Memory for shares of documents over the given number of terms.
+    /// Creates the memory for shares of documents over the given number of terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -176,7 +176,7 @@ impl ShardSolver {
         }
     }
 
-    /// Whether the memory suits documents over the given number of terms.
+    /// Returns whether the memory suits documents over the given number of terms.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -265,7 +265,7 @@ impl ShardSolver {
         }
     }
 
-    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the stored logarithms.
+    /// Computes Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the stored logarithms.
     fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
         let simd = self.spec.simd;
         let rows = self.statistics.chunks_exact(stride);
@@ -312,8 +312,8 @@ impl ShardSolver {
             });
     }
 
-    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα); empty if α is
-    /// fixed.
+    /// Computes Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα). The
+    /// result is empty if α is fixed.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
         if !self.spec.learns {
             return Vec::new();
@@ -334,7 +334,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The sums over the given number of documents of the batch, with the energy of their words.
+    /// Returns the sums over the given number of documents of the batch, with the energy of their words.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,
@@ -357,7 +357,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The part of the documents with these numbers. `lambda` contains the rows of the global parameters.
+    /// Returns the part of the documents with these numbers. `lambda` contains the rows of the global parameters.
     pub fn part(
         &mut self,
         documents: &dyn Documents,

@@ -37,7 +37,7 @@ impl Point {
     }
 }
 
-/// The sample's documents with words, and their vectors.
+/// Returns the sample's documents with words, and their vectors.
 fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec<Point>) {
     let mut numbers = permutation(seed, SAMPLE, 0, documents.len());
     numbers.truncate(DOCUMENTS_A_TOPIC * topics);
@@ -102,7 +102,7 @@ impl Index {
         }
     }
 
-    /// The cosines of all points with a vector, and the indices of the largest.
+    /// Returns the cosines of all points with a vector, and the indices of the largest.
     fn nearest(&self, centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
         let mut cosines = vec![0.0f32; self.points];
         for (term, &x) in centre.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Index {
     }
 }
 
-/// A random number with probabilities proportional to weights, or uniform if all are 0.
+/// Draws a random number with probabilities proportional to weights, or uniform if all are 0.
 fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     let total: f64 = weights.iter().sum();
     if total <= 0.0 {
@@ -167,8 +167,8 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
         .collect()
 }
 
-/// Global parameters whose topics are words of dissimilar documents, with the same total number of tokens as the
-/// documents.
+/// Returns global parameters whose topics are words of dissimilar documents, with the same total number of tokens as
+/// the documents.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,

@@ -59,7 +59,7 @@ const SWEEPS: u32 = 50;
 const SETTLED: f64 = 1e-5;
 
 impl FactorialMixture {
-    /// A mixture over `data`, rows of `dim` numbers.
+    /// Creates a mixture over `data`, rows of `dim` numbers.
     ///
     /// # Errors
     /// Returns a sentence for the user if a setting is out of range.
@@ -125,9 +125,9 @@ impl FactorialMixture {
         }
     }
 
-    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points: the noise under q. If q is near the posterior of a
-    /// well-specified model, this is near the noise variance, because posterior expectations of the noise average to
-    /// its variance.
+    /// Computes E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points: the noise under q. If q is near the
+    /// posterior of a well-specified model, this is near the noise variance, because posterior expectations of the
+    /// noise average to its variance.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -141,7 +141,7 @@ impl FactorialMixture {
         distances.iter().sum::<f64>() / (self.points() * self.dim).max(1) as f64
     }
 
-    /// E_q[‖x − Σ_k z_k μ_k‖²] of a point with the probabilities `on`.
+    /// Computes E_q[‖x − Σ_k z_k μ_k‖²] of a point with the probabilities `on`.
     fn distance(&self, expected: &[f64], point: usize, on: &[f64]) -> f64 {
         let (k, dim) = (self.settings.factors, self.dim);
         let (means, half) = expected.split_at(k * dim);
@@ -168,7 +168,7 @@ impl FactorialMixture {
             .collect()
     }
 
-    /// Expected factors, K rows of `dim` numbers.
+    /// Computes expected factors, K rows of `dim` numbers.
     pub fn factors(&self, lambda: &[f64]) -> Vec<f64> {
         let mut t = self.blocks.expectations(lambda);
         t.truncate(self.settings.factors * self.dim);
@@ -366,7 +366,7 @@ impl<'a> Pursuit<'a> {
         }
     }
 
-    /// All factors, K rows of `dim` numbers.
+    /// Returns all factors, K rows of `dim` numbers.
     fn factors(mut self, model: &FactorialMixture, stream: &mut Stream) -> Vec<f64> {
         let floor = model.dim as f64 * model.settings.noise_variance;
         while self.found.len() < model.settings.factors && !self.points.is_empty() {
@@ -398,7 +398,7 @@ impl<'a> Pursuit<'a> {
         factors
     }
 
-    /// Squared lengths of the residuals of the points.
+    /// Computes squared lengths of the residuals of the points.
     fn left(&self) -> Vec<f64> {
         let gram = self.gram();
         let of = |p: usize| {
@@ -417,7 +417,7 @@ impl<'a> Pursuit<'a> {
         self.found.iter().map(row).collect()
     }
 
-    /// The mean residual of some points.
+    /// Computes the mean residual of some points.
     fn mean_left(&self, dim: usize, of: &[usize]) -> Vec<f64> {
         let share = 1.0 / of.len() as f64;
         let mut mean = vec![0.0; dim];
@@ -433,7 +433,7 @@ impl<'a> Pursuit<'a> {
         mean
     }
 
-    /// The points whose residual is smaller with a factor than without.
+    /// Returns the points whose residual is smaller with a factor than without.
     fn explained(&self, factor: &[f64]) -> Vec<usize> {
         let inner: Vec<f64> = self.found.iter().map(|f| dot(f, factor)).collect();
         let half = 0.5 * dot(factor, factor);

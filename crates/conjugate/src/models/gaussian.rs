@@ -59,12 +59,12 @@ pub struct Gaussians {
 }
 
 impl Gaussians {
-    /// Components over `data`, rows of `dim` numbers. The prior is estimated from these rows.
+    /// Creates components over `data`, rows of `dim` numbers. The prior is estimated from these rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
         Self::with_prior(covariance, dim, data, GaussianPrior::default())
     }
 
-    /// Components over `data` with a given prior.
+    /// Creates components over `data` with a given prior.
     pub fn with_prior(
         covariance: Covariance,
         dim: usize,
@@ -75,7 +75,7 @@ impl Gaussians {
         Self::with_columns(covariance, data, &columns, weights)
     }
 
-    /// Components over `data` with the prior for columns with these moments.
+    /// Creates components over `data` with the prior for columns with these moments.
     pub fn with_columns(
         covariance: Covariance,
         data: Vec<f64>,
@@ -136,7 +136,7 @@ impl Gaussians {
         }
     }
 
-    /// The logarithm of the product of the scales of a row's known values.
+    /// Computes the logarithm of the product of the scales of a row's known values.
     fn log_scale(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
         pairs
@@ -159,7 +159,7 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Expected mean of a component from its natural parameters.
+    /// Computes the expected mean of a component from its natural parameters.
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => lambda[..self.dim]
@@ -170,8 +170,8 @@ impl Gaussians {
         }
     }
 
-    /// A component's covariance matrix, the inverse of its expected precision, row-major, or only the diagonal if it is
-    /// diagonal.
+    /// Computes a component's covariance matrix, the inverse of its expected precision, row-major, or only the diagonal
+    /// if it is diagonal.
     pub fn covariance(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => {
@@ -191,13 +191,13 @@ impl Gaussians {
     }
 }
 
-/// The missing and the observed columns of a row.
+/// Returns the missing and the observed columns of a row.
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())
 }
 
 impl Gaussians {
-    /// Whether the missing columns of a point depend on others.
+    /// Returns whether the missing columns of a point depend on others.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }
@@ -215,7 +215,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -318,8 +318,8 @@ impl Components for Gaussians {
         }
     }
 
-    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at temperature T
-    /// that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
+    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at
+    /// temperature T that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],
@@ -381,7 +381,7 @@ impl Components for Gaussians {
         })
     }
 
-    /// The marginal of a multivariate Student's t over the known columns.
+    /// Computes the marginal of a multivariate Student's t over the known columns.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         if self.covariance == Covariance::Diagonal {
             return None;

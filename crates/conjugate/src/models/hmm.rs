@@ -52,7 +52,7 @@ impl ChainScratch {
         zeros(&mut self.transitions, k * k);
     }
 
-    /// Forward probabilities, each row normalised; returns the sum of the logarithms of their scales.
+    /// Computes forward probabilities, each row normalised; returns the sum of the logarithms of their scales.
     fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
         let k = begin.len();
         let mut log_scale = 0.0;
@@ -78,7 +78,7 @@ impl ChainScratch {
         log_scale
     }
 
-    /// Backward probabilities, each row normalised.
+    /// Computes backward probabilities, each row normalised.
     fn backward(&mut self, next: &[f64]) {
         let k = next.len().isqrt();
         let steps = self.backward.len() / k;
@@ -172,8 +172,8 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
-    /// Number of states of chains with these natural parameters and such emissions: λ has k + k² + k · (parameters of a
-    /// state) numbers.
+    /// Returns the number of states of chains with these natural parameters and such emissions: λ has k + k² + k ·
+    /// (parameters of a state) numbers.
     pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
         let prior = emissions.prior();
         let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
@@ -186,13 +186,13 @@ impl<C: Components> HiddenMarkov<C> {
         &self.emissions
     }
 
-    /// Expected probabilities of the first state.
+    /// Returns expected probabilities of the first state.
     pub fn initial(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Expected transition probabilities, one row per state.
+    /// Computes expected transition probabilities, one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)
@@ -203,7 +203,7 @@ impl<C: Components> HiddenMarkov<C> {
             .collect()
     }
 
-    /// The path of states with the largest q of a sequence, by Viterbi's algorithm. q is proportional to the
+    /// Returns the path of states with the largest q of a sequence, by Viterbi's algorithm. q is proportional to the
     /// exponential of the expected log density with parameters `expected`.
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
@@ -241,7 +241,7 @@ impl<C: Components> HiddenMarkov<C> {
         path
     }
 
-    /// The part of λ or t that belongs to a state's emissions.
+    /// Returns the part of λ or t that belongs to a state's emissions.
     pub fn state<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + self.k * self.k + k * self.width;
         &vector[start..start + self.width]
@@ -396,7 +396,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 }
 
-/// The index of the largest number, the first of several.
+/// Returns the index of the largest number, the first of several.
 fn largest(numbers: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (i, x) in numbers.enumerate() {

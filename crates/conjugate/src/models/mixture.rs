@@ -14,13 +14,13 @@ use crate::shards::PointShards;
 
 /// The components of a mixture (or the states of a chain), with the data that they explain.
 pub trait Components: Sync {
-    /// A word for files.
+    /// Returns a word for files.
     fn name(&self) -> &'static str;
 
-    /// Number of data points.
+    /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// The size on which a point's normaliser depends; 0 skips the point.
+    /// Returns the size on which a point's normaliser depends; 0 skips the point.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -43,7 +43,7 @@ pub trait Components: Sync {
         }
     }
 
-    /// The points that the choice of starts uses.
+    /// Returns the points that the choice of starts uses.
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
         looked_at(self.points(), stream).unwrap_or_else(|| (0..self.points()).collect())
     }
@@ -51,7 +51,7 @@ pub trait Components: Sync {
     /// Families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
-    /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
+    /// Computes `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
     /// Adds `weight` T(x), for starts. A guess replaces missing values that do not drop out.
@@ -71,14 +71,14 @@ pub trait Components: Sync {
         None
     }
 
-    /// log ∫ p(x | component) q(component), in nats, for components where a(λ + T(x)) is unavailable because of missing
-    /// values or is slower.
+    /// Returns log ∫ p(x | component) q(component), in nats, for components where a(λ + T(x)) is unavailable because of
+    /// missing values or is slower.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
     }
 
-    /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
+    /// Computes log ∫ p(x | component)^s dx at a value of t, for a point of a size.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
     /// See [`ConjugateModel::log_jacobian`].
@@ -182,14 +182,14 @@ impl<C: Components> Components for &C {
 /// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// The sample of the given number of points; `None` if all are used.
+/// Returns the sample of the given number of points, or `None` if all are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Initial natural parameters for `k` components. Each component combines the prior with an equal share of the data.
-/// One point represents half of this share, and the average point represents the other half.
+/// Computes initial natural parameters for `k` components. Each component combines the prior with an equal share of the
+/// data. One point represents half of this share, and the average point represents the other half.
 ///
 /// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
 /// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
@@ -259,7 +259,7 @@ pub struct Mixture<C> {
 }
 
 impl<C: Components> Mixture<C> {
-    /// A mixture of `k` components with weights from Dirichlet(`concentration`, …).
+    /// Creates a mixture of `k` components with weights from Dirichlet(`concentration`, …).
     pub fn new(components: C, k: usize, concentration: f64) -> Self {
         let mut blocks = Blocks::default();
         blocks.push(
@@ -285,7 +285,7 @@ impl<C: Components> Mixture<C> {
         &self.components
     }
 
-    /// Expected weights of the components.
+    /// Returns expected weights of the components.
     pub fn weights(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda[..self.k].iter().sum();
         lambda[..self.k].iter().map(|x| x / total).collect()
@@ -313,14 +313,14 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// The part of λ, or of t, that belongs to a component.
+    /// Returns the part of λ, or of t, that belongs to a component.
     pub fn component<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + k * self.width;
         &vector[start..start + self.width]
     }
 }
 
-/// a(λ) and ∇a(λ) of blocks of these families.
+/// Returns a(λ) and ∇a(λ) of blocks of these families.
 fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>) {
     let mut expected = vec![0.0; lambda.len()];
     let (mut start, mut total) = (0, 0.0);
@@ -332,8 +332,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), plus a term that does not depend on the
-/// component. `before` has a(λ) and ∇a(λ).
+/// Computes log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), plus a term that does not
+/// depend on the component. `before` has a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],
@@ -349,7 +349,7 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// The posterior predictive distribution of a mixture of any components.
+/// Computes the posterior predictive distribution of a mixture of any components.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],
@@ -378,7 +378,7 @@ struct PredictiveComponent {
 }
 
 impl<C: Components> Predictive<'_, C> {
-    /// log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
+    /// Computes log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
     ///
     /// For conjugate families the integral is a(λ + T(x)) − a(λ), up to a term that does not depend on the component.
     pub fn at(&self, point: usize) -> Vec<f64> {

@@ -35,7 +35,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The columns of a file.
+    /// Returns the columns of a file.
     pub fn all(schema: &SchemaDescriptor) -> Vec<Self> {
         let fields = schema.root_schema().get_fields();
         let leaves: Vec<usize> = (0..schema.num_columns())
@@ -63,7 +63,7 @@ impl Field {
         fields.collect()
     }
 
-    /// Whether two files have the same column. Nullability may differ.
+    /// Returns whether two files have the same column. Nullability may differ.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
@@ -137,7 +137,7 @@ impl Field {
     }
 }
 
-/// The element type, or the name of an unsupported one.
+/// Returns the element type, or the name of an unsupported one.
 fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     use ConvertedType as C;
     let name = || match column.logical_type_ref() {
@@ -197,7 +197,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// The next values, one for each of the given number of rows, with `None` for missing values.
+    /// Returns the next values, one for each of the given number of rows, with `None` for missing values.
     fn each<T>(
         &self,
         rows: usize,
@@ -209,7 +209,7 @@ impl Levels {
         })
     }
 
-    /// The first row with a missing value, counted from 0.
+    /// Returns the first row with a missing value, counted from 0.
     fn missing(&self) -> Option<usize> {
         let at = self.defs.iter().position(|def| *def < self.max_def)?;
         Some(match self.lists {
@@ -218,7 +218,7 @@ impl Levels {
         })
     }
 
-    /// The length of all lists, and the first row with another length.
+    /// Returns the length of all lists, and the first row with another length.
     fn length(&self) -> (usize, Option<usize>) {
         let starts: Vec<usize> = self
             .reps
@@ -418,7 +418,7 @@ impl CellsOfColumn {
         Ok(())
     }
 
-    /// One column, or one column for each number of a list.
+    /// Returns one column, or one column for each number of a list.
     pub fn into_columns(self, name: &str) -> Vec<Column> {
         match self {
             Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],

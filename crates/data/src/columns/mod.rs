@@ -69,7 +69,7 @@ fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.modified().ok())
 }
 
-/// The named Parquet files, including those in folders by name.
+/// Returns the named Parquet files, including those in folders by name.
 ///
 /// # Errors
 /// Fails if there are no such files.
@@ -146,8 +146,8 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
     Ok(())
 }
 
-/// All columns of a file's bytes, for a table in memory: a list of k numbers per row gives k columns, `x1`, `x2`, … of
-/// `x`.
+/// Returns all columns of a file's bytes, for a table in memory: a list of k numbers per row gives k columns, `x1`,
+/// `x2`, … of `x`.
 ///
 /// # Errors
 /// Fails if the files are not Parquet, or a column has values other than numbers, booleans, words, and lists of equal
@@ -269,7 +269,7 @@ impl RowFiles {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// All row groups in order.
+    /// Returns all row groups in order.
     pub fn groups(&self) -> Vec<Stretch> {
         let mut first = 0;
         let mut all = Vec::new();
@@ -289,8 +289,8 @@ impl RowFiles {
         all
     }
 
-    /// A digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A rewritten
-    /// file has another digest. Contents are not read.
+    /// Returns a digest of lengths and columns, and of the offsets, sizes and statistics of all column chunks. A
+    /// rewritten file has another digest. Contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {
@@ -314,8 +314,8 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The columns of these names in these rows, range by range. A column is an array of shape `[rows]`, or `[rows,
-    /// length]` if rows have lists.
+    /// Returns the columns of these names in these rows, range by range. A column is an array of shape `[rows]`, or
+    /// `[rows, length]` if rows have lists.
     ///
     /// # Errors
     /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in
@@ -345,7 +345,7 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// The length of the lists of a column, taken from the first row, if the column has lists.
+    /// Returns the length of the lists of a column, taken from the first row, if the column has lists.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does.
@@ -358,7 +358,7 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// The location of a row of a range: its file, and its number in the file, counted from 1.
+    /// Returns the location of a row of a range: its file, and its number in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -413,7 +413,7 @@ impl RowFiles {
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }
 
-    /// The distinct words of a column in alphabetical order.
+    /// Returns the distinct words of a column in alphabetical order.
     fn words_of(&self, at: usize) -> Result<&[String], DataError> {
         if let Some(words) = self.words[at].get() {
             return Ok(words);

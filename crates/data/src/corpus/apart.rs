@@ -96,7 +96,7 @@ pub struct Workshop<'a> {
     pub out: &'a Path,
 }
 
-/// The paths of the corpora of input files during a build.
+/// Returns the paths of the corpora of input files during a build.
 fn part_path(out: &Path, input: usize) -> PathBuf {
     out.join(format!("{input:06}.part.tmp"))
 }
@@ -157,7 +157,7 @@ impl Workshop<'_> {
     }
 }
 
-/// The documents of a shard: a contiguous range of both splits, as in [`Corpus::divide`].
+/// Returns the documents of a shard: a contiguous range of both splits, as in [`Corpus::divide`].
 fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
@@ -181,7 +181,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files, or `None` if there are too many words for one table.
+/// Returns the counts of all files, or `None` if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();

@@ -22,7 +22,7 @@ pub(crate) struct Bags {
 }
 
 impl Bags {
-    /// A document's terms and counts.
+    /// Returns a document's terms and counts.
     pub fn get(&self, i: usize) -> (&[u32], &[u32]) {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         let range = start..self.ends[i];
@@ -46,7 +46,7 @@ impl Bags {
     }
 }
 
-/// The words of bags: one per line, from the given file or from the format's default path.
+/// Returns the words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
 /// Fails if the file does not exist or is not UTF-8.
@@ -76,7 +76,7 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// The file of words that belongs to bags with its name.
+/// Returns the file of words that belongs to bags with its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -162,7 +162,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// The next documents; `None` at the end.
+    /// Returns the next documents, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {
@@ -270,7 +270,7 @@ impl BagReader {
         }
     }
 
-    /// The start of the line, for messages.
+    /// Returns the start of the line, for messages.
     fn shown(&self) -> String {
         let line = self.buffer.trim();
         let start: String = line.chars().take(40).collect();
@@ -302,7 +302,7 @@ impl BagReader {
             };
             if pair.0 as usize >= self.words {
                 return Err(self.wrong(&format!(
-                    "term {} is beyond the vocabulary of {} words (terms count from 0)",
+                    "term {} is outside the vocabulary of {} words (terms are numbered from 0)",
                     pair.0, self.words
                 )));
             }
@@ -346,7 +346,7 @@ impl BagReader {
             if !self.read_line()? {
                 if read != entries {
                     return Err(self.wrong(&format!(
-                        "the file announces {entries} entries but has {read}: it was cut short"
+                        "the header declares {entries} entries, but the file has {read}: it is truncated"
                     )));
                 }
                 if let Kind::Triplets { ended, .. } = &mut self.kind {
@@ -392,7 +392,7 @@ impl BagReader {
         }
     }
 
-    /// The entry on the line: document from 1, term from 0, count.
+    /// Returns the entry on the line: document from 1, term from 0, count.
     fn entry(&self, documents: u64, pattern: bool) -> Result<(u64, (u32, u32)), DataError> {
         let mut fields = self.buffer.split_ascii_whitespace();
         let mut next = || fields.next();
@@ -417,7 +417,7 @@ impl BagReader {
         }
         if term < 1 || term > self.words as u64 {
             return Err(self.wrong(&format!(
-                "term {term} is beyond the vocabulary of {} words (terms count from 1)",
+                "term {term} is outside the vocabulary of {} words (terms are numbered from 1)",
                 self.words
             )));
         }
@@ -425,7 +425,7 @@ impl BagReader {
     }
 }
 
-/// A count, which may be written as a real number.
+/// Returns a count, which may be written as a real number.
 fn whole(text: &str) -> Option<u32> {
     if let Ok(count) = text.parse() {
         return Some(count);
@@ -482,7 +482,7 @@ mod tests {
             (
                 Format::Uci,
                 "4\n3\n3\n1 1 2\n",
-                "announces 3 entries but has 1",
+                "declares 3 entries, but the file has 1",
             ),
             (
                 Format::Uci,
@@ -499,7 +499,7 @@ mod tests {
                 "2\n3\n2\n2 1 2\n1 1 1\n",
                 "line 5: document 1 comes after document 2",
             ),
-            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is beyond"),
+            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is outside"),
             (Format::Uci, "2\n3\n2\n3 1 2\n", "document 3 is not among"),
             (Format::Uci, "2\n3\n2\n1 1 1.5\n", "an integer count"),
             (
@@ -508,7 +508,7 @@ mod tests {
                 "line 2: expected the number of terms",
             ),
             (Format::Ldac, "1 0:x\n", "expected term:count"),
-            (Format::Ldac, "1 3:1\n", "term 3 is beyond"),
+            (Format::Ldac, "1 3:1\n", "term 3 is outside"),
             (Format::MatrixMarket, "1 2 3\n", "expected `%%MatrixMarket"),
             (
                 Format::MatrixMarket,

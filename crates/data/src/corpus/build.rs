@@ -38,7 +38,7 @@ pub struct BuildSettings {
 }
 
 impl BuildSettings {
-    /// The defaults: all words of bags, common words of text, and no held-out documents.
+    /// Creates the defaults: all words of bags, common words of text, and no held-out documents.
     pub fn new(sources: &Sources) -> Self {
         Self {
             tokeniser: Tokeniser::default(),
@@ -525,7 +525,7 @@ impl Piece {
     }
 }
 
-/// Whether a document is held out: a function only of the seed and its number.
+/// Returns whether a document is held out: a function only of the seed and its number.
 fn held_out(seed: u64, number: u64, share: f64) -> bool {
     // SplitMix64's finaliser over the two numbers.
     let mix = |mut x: u64| {

@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     })
 }
 
-/// The error of a read from a file that [`open`] opened.
+/// Returns the error of a read from a file that [`open`] opened.
 pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {
@@ -62,7 +62,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     }
 }
 
-/// The file's name without the extension of its compression.
+/// Returns the file's name without the extension of its compression.
 pub fn bare_name(path: &Path) -> String {
     let name = path
         .file_name()

@@ -67,7 +67,7 @@ impl WordCounts {
     /// Default number of distinct words: some 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
-    /// An empty table that holds up to `limit` words.
+    /// Creates an empty table that holds up to `limit` words.
     pub fn new(limit: usize) -> Self {
         Self {
             table: HashMap::default(),
@@ -115,7 +115,7 @@ impl WordCounts {
         self.table.is_empty()
     }
 
-    /// The words with their counts, in no particular order.
+    /// Returns the words with their counts, in no particular order.
     pub fn into_words(self) -> Vec<(String, Count)> {
         let words = self.table.into_iter();
         words.map(|(word, count)| (word.into(), count)).collect()

@@ -125,7 +125,7 @@ impl CorpusFile {
         Ok(corpus)
     }
 
-    /// Whether the first bytes of a file are those of a corpus.
+    /// Returns whether the first bytes of a file are those of a corpus.
     pub fn is_corpus(path: &Path) -> bool {
         use std::io::Read;
         let mut head = [0; HEAD.len()];
@@ -133,7 +133,7 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Whether the index and every document of a split are valid.
+    /// Returns whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
@@ -177,7 +177,7 @@ impl CorpusFile {
         codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
-    /// The offset of a block.
+    /// Returns the offset of a block.
     fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
@@ -193,17 +193,17 @@ impl CorpusFile {
         self.map.check_unchanged()
     }
 
-    /// Number of documents of a part.
+    /// Returns the number of documents of a part.
     pub fn documents(&self, part: Split) -> usize {
         self.tail.parts[part as usize].documents as usize
     }
 
-    /// Number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens of a part: the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Number of pairs of term and document of a part.
+    /// Returns the number of pairs of term and document of a part.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
@@ -295,7 +295,7 @@ fn not_a_corpus(path: &Path) -> DataError {
     ))
 }
 
-/// SHA-256 of the first bytes.
+/// Returns SHA-256 of the first bytes.
 fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in map[..length].chunks(HASHED) {
@@ -305,7 +305,7 @@ fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The words and the record.
+/// Returns the words and the record.
 fn texts(map: &[u8], tail: &Tail) -> Option<(Vec<String>, serde_json::Value)> {
     let at = |x: u64| usize::try_from(x).ok();
     let words = std::str::from_utf8(map.get(at(tail.words)?..at(tail.record)?)?).ok()?;

@@ -91,8 +91,8 @@ impl Read for Lines {
     }
 }
 
-/// A field as JSON: text unchanged (even if the column does not declare its bytes as text), lists element by element,
-/// other single values as words, other types empty.
+/// Returns a field as JSON: text unchanged (even if the column does not declare its bytes as text), lists element by
+/// element, other single values as words, other types empty.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => Value::from(text.as_str()),

@@ -38,7 +38,7 @@ pub struct Corpus {
     digest: String,
 }
 
-/// The path of a shard in a folder.
+/// Returns the path of a shard in a folder.
 pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
     folder.join(format!("{shard:04}.{ENDING}"))
 }
@@ -91,7 +91,7 @@ impl Corpus {
         }
     }
 
-    /// Whether a path is a corpus, by its first bytes.
+    /// Returns whether a path is a corpus, by its first bytes.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -161,17 +161,17 @@ impl Corpus {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
 
-    /// Number of documents of a part.
+    /// Returns the number of documents of a part.
     pub fn documents(&self, part: Split) -> usize {
         self.ends[part as usize].last().copied().unwrap_or(0)
     }
 
-    /// Number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens of a part: the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Number of pairs of term and document of a part.
+    /// Returns the number of pairs of term and document of a part.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
@@ -224,7 +224,7 @@ impl Corpus {
         shard.visit(part, index, visit);
     }
 
-    /// The shard of a document, and its number in the shard.
+    /// Returns the shard of a document, and its number in the shard.
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
@@ -237,7 +237,7 @@ impl Corpus {
 /// Documents of a part of a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The range of a shard's documents among all, with an exclusive end.
+/// Returns the range of a shard's documents among all, with an exclusive end.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
@@ -276,7 +276,7 @@ pub(crate) fn write_shard(
     Ok(CorpusFile::open(&path)?.digest().to_owned())
 }
 
-/// Writes the list of a folder's shards, which makes it a corpus.
+/// Writes the list of shards, which turns the folder into a corpus.
 pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
     let list = serde_json::to_vec(&List {
         version: 1,

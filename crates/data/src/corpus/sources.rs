@@ -38,7 +38,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether the format has counted words.
+    /// Returns whether the format has counted words.
     pub fn is_bag(self) -> bool {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
@@ -57,7 +57,7 @@ impl Format {
         }
     }
 
-    /// Whether a document is an object with fields.
+    /// Returns whether a document is an object with fields.
     pub(crate) fn has_fields(self) -> bool {
         matches!(self, Self::Jsonl | Self::Parquet)
     }
@@ -224,7 +224,7 @@ impl Sources {
         self.inputs.len()
     }
 
-    /// A single one of the files.
+    /// Returns a single one of the files.
     ///
     /// # Errors
     /// Fails if the file does not exist.
@@ -286,7 +286,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The documents' bytes.
+    /// Returns the documents' bytes.
     pub fn get(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.bytes[start..self.ends[i]]
@@ -334,7 +334,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next documents; `None` at the end.
+    /// Returns the next documents, or `None` at the end.
     pub fn chunk(&mut self) -> Result<Option<Chunk>, DataError> {
         let content = if self.sources.words.is_some() {
             self.bags()?.map(Content::Bags)

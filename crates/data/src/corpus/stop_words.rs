@@ -36,7 +36,7 @@ impl StopWords {
         Self::default()
     }
 
-    /// Common English function words.
+    /// Returns common English function words.
     pub fn english() -> Self {
         Self::new(ENGLISH.split_ascii_whitespace())
     }
@@ -48,7 +48,7 @@ impl StopWords {
         }
     }
 
-    /// The words of a file, separated by white space; `#` starts a comment.
+    /// Reads the words of a file, separated by white space; `#` starts a comment.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not UTF-8.
@@ -63,7 +63,7 @@ impl StopWords {
         Ok(Self::new(words))
     }
 
-    /// Whether a word in lower case is a stop word.
+    /// Returns whether a word in lower case is a stop word.
     pub fn contains(&self, word: &str) -> bool {
         !self.words.is_empty() && self.words.contains(word)
     }

@@ -135,7 +135,7 @@ impl<'a> Extract<'a> {
         Self { sources, tokeniser }
     }
 
-    /// The text of document `i`.
+    /// Returns the text of document `i`.
     pub fn text<'t>(&self, texts: &'t Texts, i: usize) -> Result<Text<'t>, DataError> {
         let (file, line) = texts.locations[i];
         let input = &self.sources.inputs[file as usize];

@@ -157,7 +157,7 @@ impl CorpusWriter<'_> {
         written
     }
 
-    /// The numbers of documents and tokens written to a split.
+    /// Returns the numbers of documents and tokens written to a split.
     pub fn totals(&self, part: Split) -> (u64, u64) {
         let totals = &self.parts[part as usize].totals;
         (totals.documents, totals.tokens)

@@ -18,7 +18,7 @@ struct Tag {
     next: usize,
 }
 
-/// Records of the first numeric matrix: a column each, because elements are stored column by column.
+/// Records of the first numeric matrix: a column each, because elements are stored in column-major order.
 pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: &str| {
         DataError::invalid(format!("Jensen cannot read the MAT file `{label}`: {what}"))

@@ -103,7 +103,7 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// The rows of a table of numeric columns.
+    /// Returns the rows of a table of numeric columns.
     ///
     /// # Errors
     /// Fails if a column contains words or a value is missing.
@@ -218,7 +218,7 @@ impl Rows {
         self.range
     }
 
-    /// Bytes in memory: 0 for a mapped file.
+    /// Returns bytes in memory: 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,

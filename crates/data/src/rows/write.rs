@@ -16,7 +16,7 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// The format that a file's name requests: `.npy` or `.csv`.
+    /// Returns the format that a file's name requests: `.npy` or `.csv`.
     pub fn of_name(name: &str) -> Option<Self> {
         let ending = name.rsplit_once('.')?.1.to_lowercase();
         match ending.as_str() {

@@ -25,7 +25,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// An empty chart of 420 × 300 pixels with linear axes.
+    /// Creates an empty chart of 420 × 300 pixels with linear axes.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -69,7 +69,7 @@ impl Chart {
         }
     }
 
-    /// Names in the legend, each with its first series that has points, and the number of lines of the legend.
+    /// Returns names in the legend, each with its first series that has points, and the number of lines of the legend.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -260,12 +260,12 @@ impl Series {
         }
     }
 
-    /// A line through points in order. A point without a position on the axes interrupts it.
+    /// Adds a line through points in order. A point without a position on the axes interrupts it.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
 
-    /// Points without a line.
+    /// Adds points without a line.
     pub fn scatter(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Points)
     }
@@ -315,7 +315,7 @@ impl Series {
         Self { opacity, ..self }
     }
 
-    /// All points that the axes should cover.
+    /// Returns all points that the axes should cover.
     fn outline(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let band = self.band.iter().flatten();
         let ends = self
@@ -422,7 +422,7 @@ impl Area {
         )
     }
 
-    /// The parts of a line inside the panel.
+    /// Returns the parts of a line inside the panel.
     fn parts(&self, points: &[Option<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut open = false;
@@ -444,7 +444,7 @@ impl Area {
         parts
     }
 
-    /// The part of a segment inside the panel (Liang and Barsky 1984).
+    /// Returns the part of a segment inside the panel (Liang and Barsky 1984).
     fn clip(&self, a: (f64, f64), b: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
         let (dx, dy) = (b.0 - a.0, b.1 - a.1);
         let (mut from, mut to) = (0.0f64, 1.0f64);

@@ -66,12 +66,12 @@ impl Tint {
         })
     }
 
-    /// The tint with transparency: 1 is opaque.
+    /// Returns the tint with transparency: 1 is opaque.
     pub fn faint(self, opacity: f64) -> Colour {
         Colour::from(self).with_opacity(opacity)
     }
 
-    /// Red, green and blue on a light background, for files.
+    /// Returns red, green and blue on a light background, for files.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Own(rgb) => rgb,
@@ -79,12 +79,12 @@ impl Tint {
         }
     }
 
-    /// The colour as SVG in a file.
+    /// Returns the colour as SVG in a file.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// The colour in a page, whose style sheet adapts to the background.
+    /// Returns the colour in a page, whose style sheet adapts to the background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),
@@ -93,7 +93,7 @@ impl Tint {
     }
 }
 
-/// The colours as custom properties of a style sheet: first for a light background, then for a dark one.
+/// Returns the colours as custom properties of a style sheet: first for a light background, then for a dark one.
 pub(crate) fn properties() -> [String; 2] {
     let rows = || {
         [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]
@@ -129,7 +129,7 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
+/// Returns the colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];

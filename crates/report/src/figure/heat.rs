@@ -30,10 +30,10 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// A map of `values`, row by row with `columns` values in each. The first row is at the *lower* end of the vertical
-    /// axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
-    /// evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
-    /// row is omitted.
+    /// Creates a map of `values`, row by row with `columns` values in each. The first row is at the *lower* end of the
+    /// vertical axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide
+    /// the ranges evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an
+    /// incomplete last row is omitted.
     pub fn new(
         title: impl Into<String>,
         x: (f64, f64),
@@ -168,7 +168,7 @@ impl HeatMap {
         );
     }
 
-    /// One pixel per cell, the last row on top.
+    /// Returns one pixel per cell, the last row on top.
     fn picture(&self, share: impl Fn(f64) -> f64) -> Option<Image> {
         let rows = self.values.chunks(self.columns).rev();
         let pixels = rows.flatten().map(|v| colour::of_share(share(*v)));
@@ -196,8 +196,8 @@ impl HeatMap {
 /// A point on the grid: column and row, as fractions.
 type GridPoint = (f64, f64);
 
-/// Marching squares: the pieces of the contour at `level`, as grid points on the grid. Cells with a non-finite corner
-/// have no contour. If opposite corners are on the same side, the mean decides which are joined.
+/// Finds the pieces of the contour at `level` by marching squares, as grid points on the grid. Cells with a non-finite
+/// corner have no contour. If opposite corners are on the same side, the mean decides which are joined.
 fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();

@@ -120,7 +120,7 @@ impl From<ImageGrid> for Panel {
 }
 
 impl Figure {
-    /// A figure without panels. The title may be empty.
+    /// Creates a figure without panels. The title may be empty.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),

@@ -16,7 +16,7 @@ const ZOOM: f32 = 2.0;
 /// Largest number of pixels along a side. Larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
-/// The bytes of the file.
+/// Returns the bytes of the file.
 pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
@@ -35,7 +35,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size: eight bits per pixel if all of it is grey, and no transparency.
+/// Returns an image in its own size: eight bits per pixel if all of it is grey, and no transparency.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();
@@ -129,7 +129,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
     }
 }
 
-/// A path through finite points; `None` with fewer than two.
+/// Returns a path through finite points, or `None` with fewer than two.
 fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let mut finite = points
@@ -186,7 +186,7 @@ fn pixmap(image: &Image) -> Pixmap {
     map
 }
 
-/// The outlines of a text that starts at the origin, on its base line.
+/// Returns the outlines of a text that starts at the origin, on its base line.
 fn letters(text: &str, size: f64) -> Option<Path> {
     let scale = size / f64::from(font().units_per_em());
     let mut pen = Letters {

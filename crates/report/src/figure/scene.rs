@@ -58,7 +58,7 @@ impl Stroke {
     }
 }
 
-/// A size limited to bounds. NaN becomes the smallest.
+/// Computes a size limited to bounds. NaN becomes the smallest.
 pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
@@ -210,7 +210,7 @@ pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
-/// The glyph of a character, or that of an unknown one, and its advance in ems.
+/// Returns the glyph of a character, or that of an unknown one, and its advance in ems.
 pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font
@@ -221,7 +221,7 @@ pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     (id, advance / f64::from(font.units_per_em()))
 }
 
-/// Width of a text in pixels.
+/// Returns the width of a text in pixels.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| glyph(c).1).sum::<f64>() * size
 }

@@ -6,7 +6,7 @@ use super::colour::Tint;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape};
 use crate::text;
 
-/// The text of a file; `label` describes it for readers who cannot see it.
+/// Returns the text of a file; `label` describes it for readers who cannot see it.
 pub(super) fn file(scene: &Scene, label: &str) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" ",
@@ -32,7 +32,7 @@ pub(super) fn file(scene: &Scene, label: &str) -> String {
 }
 
 impl Scene {
-    /// An element of a page, which has the ground, the font and the colours.
+    /// Returns an element of a page, which has the ground, the font and the colours.
     pub(crate) fn to_inline_svg(&self, label: &str) -> String {
         let mut out = String::from("<svg ");
         head(&mut out, self, label);
@@ -49,7 +49,7 @@ impl Scene {
     }
 }
 
-/// Size and label.
+/// Writes the size and label.
 fn head(out: &mut String, scene: &Scene, label: &str) {
     let (w, h) = (scene.width, scene.height);
     let _ = write!(
@@ -173,7 +173,7 @@ fn opacity(name: &str, colour: Colour) -> String {
     }
 }
 
-/// Base 64 with padding (RFC 4648).
+/// Returns the base 64 with padding (RFC 4648).
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

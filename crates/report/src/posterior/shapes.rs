@@ -11,7 +11,7 @@ use crate::text;
 const NAME: f64 = 11.5;
 const LABEL: f64 = 11.0;
 
-/// The longest of the texts, in pixels.
+/// Returns the length of the longest text, in pixels.
 fn longest(labels: &[String]) -> f64 {
     let widths = labels.iter().map(|label| text_width(label, NAME));
     widths.fold(0.0, f64::max)
@@ -50,7 +50,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     scene
 }
 
-/// The density of a marginal with its 90 % interval, or bars for a variable with few integer values.
+/// Returns the density of a marginal with its 90 % interval, or bars for a variable with few integer values.
 pub(super) fn marginal(marginal: &Marginal) -> Scene {
     let (width, height) = (250.0, 150.0);
     let frame = Frame {
@@ -75,7 +75,7 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
     scene
 }
 
-/// The median between the ends of the central 90 %, spelled with the digits that their distance allows.
+/// Returns the median between the ends of the central 90 %, spelled with the digits that their distance allows.
 fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     if sorted.is_empty() {
         return None;
@@ -85,7 +85,7 @@ fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     Some(quantiles.map(|q| text::fixed(q, decimals)))
 }
 
-/// The shape of a marginal in a table cell.
+/// Returns the shape of a marginal in a table cell.
 pub(super) fn sparkline(draws: &[f64]) -> Scene {
     let mut scene = Scene::new(110.0, 24.0);
     let frame = Frame {
@@ -109,7 +109,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// A text instead of a curve.
+    /// Draws a text instead of a curve.
     fn say(&self, scene: &mut Scene, words: &str) {
         let middle = (
             (self.left + self.right) / 2.0,
@@ -190,7 +190,8 @@ fn draw_bars(scene: &mut Scene, bars: &[(f64, f64)], frame: &Frame) {
     }
 }
 
-/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its column.
+/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its
+/// column.
 pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) -> Scene {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();

@@ -41,7 +41,7 @@ impl Checker {
         })
     }
 
-    /// A value that can be assigned to a target of type `ty`.
+    /// Returns a value that can be assigned to a target of type `ty`.
     pub(super) fn assignable(&mut self, value: Expr, ty: &Type) -> Checking<Expr> {
         if types::promotion_cost(&value.ty, ty).is_some() {
             return Ok(self.promote(value, ty));
@@ -254,7 +254,7 @@ impl Checker {
         })
     }
 
-    /// A bound of a variable of type `whole`: a scalar, or a value of the same type.
+    /// Returns a bound of a variable of type `whole`: a scalar, or a value of the same type.
     fn bound(
         &mut self,
         expr: Option<&ast::Expr>,

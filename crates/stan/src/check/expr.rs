@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast::{self, InfixOp, PrefixOp};
 
-/// The library functions that provide the signatures of an operator.
+/// Returns the library functions that provide the signatures of an operator.
 fn operator_functions(op: InfixOp) -> &'static [&'static str] {
     use InfixOp::*;
     match op {
@@ -64,7 +64,7 @@ pub(super) struct Operation {
     pub(super) result: Type,
 }
 
-/// The signature of an operator that needs the fewest promotions for these operands.
+/// Returns the signature of an operator that needs the fewest promotions for these operands.
 pub(super) fn operation(
     op: InfixOp,
     left: &Type,
@@ -95,7 +95,7 @@ pub(super) fn operation(
     })
 }
 
-/// The signature with the fewest promotions, or the first of several.
+/// Returns the signature with the fewest promotions, or the first of several.
 fn cheapest<'a>(
     signatures: impl Iterator<Item = &'a FunctionType>,
     args: &[&Type],
@@ -187,7 +187,7 @@ impl Checker {
         checked.into_iter().collect()
     }
 
-    /// An expression that must be an `int`.
+    /// Returns an expression that must be an `int`.
     pub(super) fn int_expr(&mut self, expr: &ast::Expr, what: &str) -> Checking<Expr> {
         let checked = self.expr(expr)?;
         if checked.ty == Type::Int {
@@ -353,7 +353,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The product that would be valid if one of the operands, both variables, were transposed.
+    /// Returns the product that would be valid if one of the operands, both variables, were transposed.
     fn transposed_product(&self, left: &Expr, right: &Expr) -> Option<String> {
         let name = |e: &Expr| match e.kind {
             ExprKind::Var(var) => Some(&self.vars[var.0 as usize].name),
@@ -420,7 +420,7 @@ impl Checker {
         Ok(self.node(ExprKind::Transpose(Box::new(operand)), ty, level, span))
     }
 
-    /// Position and type of component `number` of a tuple.
+    /// Returns the position and type of component `number` of a tuple.
     pub(super) fn component(
         &mut self,
         ty: &Type,
@@ -496,7 +496,7 @@ impl Checker {
     }
 }
 
-/// The level of an expression with these parts.
+/// Returns the level of an expression with these parts.
 pub(super) fn join(parts: &[Expr]) -> Level {
     parts
         .iter()

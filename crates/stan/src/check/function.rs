@@ -84,12 +84,12 @@ fn returns(statement: &ast::Stmt) -> bool {
     }
 }
 
-/// Whether a condition is a literal that is true.
+/// Returns whether a condition is a literal that is true.
 fn always_true(condition: &ast::Expr) -> bool {
     matches!(condition.kind, ast::ExprKind::Int(value) if value != 0)
 }
 
-/// Whether the body of a loop has a `break` that ends this loop.
+/// Returns whether the body of a loop has a `break` that ends this loop.
 fn breaks(body: &ast::Stmt) -> bool {
     match &body.kind {
         StmtKind::Break => true,

@@ -34,7 +34,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The diagnostics as text; see [`crate::diagnostic::render`].
+    /// Returns the diagnostics as text; see [`crate::diagnostic::render`].
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
@@ -216,7 +216,7 @@ impl Checker {
             && self.block_kind() != BlockKind::Model
     }
 
-    /// A new expression node.
+    /// Returns a new expression node.
     fn node(&mut self, kind: ExprKind, ty: Type, level: Level, span: Span) -> Expr {
         let id = ExprId(self.next_expr);
         self.next_expr += 1;
@@ -230,7 +230,7 @@ impl Checker {
         }
     }
 
-    /// The expression converted to a type.
+    /// Returns the expression converted to a type.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;
@@ -246,7 +246,7 @@ impl Checker {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Whether a name may be used for a new declaration; otherwise reports it.
+    /// Returns whether a name may be used for a new declaration; otherwise reports it.
     fn name_allowed(&mut self, name: &ast::Ident) -> Checking<()> {
         if name.name.ends_with("__") {
             let message = format!("`{}` ends in two underscores, which is reserved", name.name);
@@ -301,7 +301,7 @@ impl Checker {
         result
     }
 
-    /// The level of variables that the current block declares.
+    /// Returns the level of variables that the current block declares.
     fn block_level(&self) -> Level {
         match self.block_kind() {
             BlockKind::Functions

@@ -14,7 +14,7 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Statements of one scope, without erroneous ones.
+    /// Returns statements of one scope, without erroneous ones.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -473,7 +473,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// A statement of a distribution that takes functions, rewritten as a call of its density.
+    /// Returns a statement of a distribution that takes functions, rewritten as a call of its density.
     fn as_call(
         &self,
         variate: &ast::Expr,
@@ -524,7 +524,7 @@ impl Checker {
         })
     }
 
-    /// The densities and mass functions of a distribution.
+    /// Returns the densities and mass functions of a distribution.
     fn distribution(&mut self, dist: &ast::Ident) -> Checking<Vec<Candidate>> {
         let name = &dist.name;
         for suffix in ["_lpdf", "_lupdf", "_lpmf", "_lupmf"] {

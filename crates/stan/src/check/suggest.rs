@@ -17,7 +17,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("logN", "`lognormal_lpdf`"),
 ];
 
-/// The replacement for a function that Stan has removed.
+/// Returns the replacement for a function that Stan has removed.
 pub(super) fn replacement(name: &str) -> Option<String> {
     if let Some((_, modern)) = REPLACED.iter().find(|(old, _)| *old == name) {
         return Some((*modern).to_owned());

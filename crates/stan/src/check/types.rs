@@ -2,7 +2,7 @@
 
 use crate::program::Type;
 
-/// The number of steps from type `from` to type `to`: 0 if equal, `None` if there is no implicit conversion.
+/// Returns the number of steps from type `from` to type `to`: 0 if equal, `None` if there is no implicit conversion.
 ///
 /// `int` to `real` and `real` to `complex` count as one step each, including inside arrays, vectors and tuples.
 pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
@@ -29,7 +29,7 @@ pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     }
 }
 
-/// The smallest type to which both convert.
+/// Returns the smallest type to which both convert.
 pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     if promotion_cost(a, b).is_some() {
         return Some(b.clone());
@@ -47,7 +47,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// `a, b or c`, for messages.
+/// Returns `a, b or c`, for messages.
 pub(super) fn list(items: &[String], last: &str) -> String {
     match items {
         [] => String::new(),

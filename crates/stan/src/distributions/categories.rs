@@ -45,7 +45,7 @@ pub static TABLE: &[Multivariate] = &[
     .lowered(lower_categorical_logit, OverRecords::Outcome),
 ];
 
-/// The category `n` counted from 0.
+/// Returns the category `n` counted from 0.
 ///
 /// # Errors
 /// Fails if `n` is not between 1 and `k`. The error rejects the point.
@@ -56,7 +56,7 @@ pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     }
 }
 
-/// The error of an outcome that is not a category.
+/// Returns the error of an outcome that is not a category.
 pub fn no_category(function: &str, n: f64, k: f64) -> FnError {
     FnError::domain(format!(
         "{function}: the category is {n}, but must be between 1 and {k}"
@@ -148,14 +148,14 @@ pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The elements of an argument, if they are to be handled separately.
+/// Returns the elements of an argument, if they are to be handled separately.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
     let short = sym.is_short_table(w.density.tape);
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
-/// The outcomes as positions from 0, below `n`.
+/// Returns the outcomes as positions from 0, below `n`.
 fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
@@ -164,7 +164,7 @@ fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     Ok(k.into_iter().map(|k| k as usize - 1).collect())
 }
 
-/// The outcome as known numbers, one per record, if it is known. Fails unless each is a category below `n`.
+/// Returns the outcome as known numbers, one per record, if it is known. Fails unless each is a category below `n`.
 pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
     let y = w.passed[0].sym;
     if !y.has_records(w.density.tape) {
@@ -183,7 +183,7 @@ pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>
     }
 }
 
-/// The value of category `y`, with values and category per record.
+/// Returns the value of category `y`, with values and category per record.
 pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     let last = each[each.len() - 1];
     let others = each.iter().enumerate().rev().skip(1);
@@ -202,7 +202,7 @@ fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     }
 }
 
-/// Σ over the outcomes of the element of their category.
+/// Returns Σ over the outcomes of the element of their category.
 fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
     let n = table.len();
     let k = known_categories(w, n)?;

@@ -41,7 +41,7 @@ pub struct DensityBuilder<'g> {
 }
 
 impl<'g> DensityBuilder<'g> {
-    /// The arguments as values of the graph.
+    /// Returns the arguments as values of the graph.
     ///
     /// # Panics
     /// Panics if the number is not N, because then the signature table and the formulas disagree.
@@ -52,7 +52,7 @@ impl<'g> DensityBuilder<'g> {
         })
     }
 
-    /// A constant.
+    /// Returns a constant.
     pub fn num(&self, x: f64) -> E<'g> {
         self.tape.constant(x)
     }
@@ -79,12 +79,12 @@ impl<'g> DensityBuilder<'g> {
         self.always(total);
     }
 
-    /// Whether the call keeps a term with these arguments.
+    /// Returns whether the call keeps a term with these arguments.
     pub fn keeps(&self, involved: &[usize]) -> bool {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
     }
 
-    /// The sum over the outcomes. A scalar counts once per outcome.
+    /// Returns the sum over the outcomes. A scalar counts once per outcome.
     pub fn total(&self, x: E<'g>) -> E<'g> {
         if x.len() == 1 && self.n != 1 {
             self.n as f64 * x
@@ -101,7 +101,7 @@ impl<'g> DensityBuilder<'g> {
         guard(self.name, self.args[i].e, what, domain)
     }
 
-    /// An error with the name of its function.
+    /// Returns an error with the name of its function.
     pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
         FnError::invalid(format!("{}: {message}", self.name))
     }
@@ -145,7 +145,7 @@ pub struct Whole<'g, 'a> {
 }
 
 impl<'g> Whole<'g, '_> {
-    /// The call, for functions over the graph.
+    /// Returns the call, for functions over the graph.
     pub fn cx(&self) -> Cx<'g> {
         Cx {
             tape: self.density.tape,
@@ -183,7 +183,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// The log density. With `drop`, terms that involve only data are omitted.
+    /// Returns the log density. With `drop`, terms that involve only data are omitted.
     ///
     /// # Errors
     /// Fails if sizes do not fit, or a known argument is outside its domain.
@@ -291,8 +291,8 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Both tails, which are −∞ and 0 for outcomes at or below `low`. For such outcomes `tails` receives a larger number,
-/// so that slopes stay finite.
+/// Returns both tails, which are −∞ and 0 for outcomes at or below `low`. For such outcomes `tails` receives a larger
+/// number, so that slopes stay finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -315,8 +315,8 @@ pub fn above<'g>(
     )
 }
 
-/// Both tails for a distribution whose support begins at `low`. The logarithm of the upper tail is smooth at `low`: 0
-/// below. The slope at `low` itself is the right-hand one.
+/// Returns both tails for a distribution whose support begins at `low`. The logarithm of the upper tail is smooth at
+/// `low`: 0 below. The slope at `low` itself is the right-hand one.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
@@ -365,7 +365,7 @@ pub fn within<'g>(
 /// Bounds of positive outcomes.
 pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 
-/// Argument `i` as known numbers, because integers never depend on parameters.
+/// Returns the argument `i` as known numbers, because integers never depend on parameters.
 ///
 /// # Errors
 /// Fails if the argument depends on parameters.

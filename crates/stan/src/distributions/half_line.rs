@@ -346,8 +346,8 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
 }
 
-/// Both tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. The tails of a reciprocal
-/// are exchanged.
+/// Returns both tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. The tails of a
+/// reciprocal are exchanged.
 fn gamma_tails<'g>(
     shape: E<'g>,
     y: E<'g>,

@@ -32,7 +32,7 @@ pub struct Multivariate {
 }
 
 impl Multivariate {
-    /// A distribution without optional parts. The terms of the density are bit masks over its arguments.
+    /// Returns a distribution without optional parts. The terms of the density are bit masks over its arguments.
     pub const fn new(
         density: &'static str,
         log_density: fn(Keep, &[&Value]) -> FnResult<f64>,

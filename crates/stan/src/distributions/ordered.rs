@@ -33,7 +33,7 @@ pub fn logistic(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     ordered("ordered_logistic_lpmf", keep, args, |x| -log1p_exp(-x))
 }
 
-/// log of F(upper) − F(lower), computed from the nearer tail of a symmetric distribution with log-CDF `log_f`.
+/// Computes log of F(upper) − F(lower), computed from the nearer tail of a symmetric distribution with log-CDF `log_f`.
 fn log_interval(lower: f64, upper: f64, log_f: impl Fn(f64) -> f64) -> f64 {
     if lower > 0.0 {
         log_diff_exp(log_f(-lower), log_f(-upper))
@@ -90,7 +90,7 @@ fn ordered(function: &str, keep: Keep, args: &[&Value], log_f: fn(f64) -> f64) -
     Ok(keep.term(2 | 4, sum))
 }
 
-/// log P(outcome `at`), counted from 0: the mass of η + noise between two cut points.
+/// Computes log P(outcome `at`), counted from 0: the mass of η + noise between two cut points.
 fn log_mass(at: usize, eta: f64, cuts: &[f64], log_f: fn(f64) -> f64) -> f64 {
     let lower = at.checked_sub(1).map(|i| cuts[i] - eta);
     let upper = cuts.get(at).map(|c| c - eta);
@@ -174,7 +174,7 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// The sum over outcomes, in which all outcomes of a category are combined.
+/// Returns the sum over outcomes, in which all outcomes of a category are combined.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],
@@ -249,7 +249,7 @@ fn ordered_terms<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// The term of one outcome for each record.
+/// Returns the term of one outcome for each record.
 fn record_ordered<'g>(
     w: &Whole<'g, '_>,
     y: E<'g>,

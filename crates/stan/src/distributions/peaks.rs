@@ -15,19 +15,19 @@ use crate::symbolic::tape::E;
 /// Smallest count for which log n! is so large that cancellation loses digits.
 pub const LARGE: f64 = 1e4;
 
-/// Whether one of the counts is large and the call keeps all terms. Otherwise these terms are constants that the call
-/// may omit.
+/// Returns whether one of the counts is large and the call keeps all terms. Otherwise these terms are constants that
+/// the call may omit.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
 
-/// The log probability of y among n with probability y/n.
+/// Returns the log probability of y among n with probability y/n.
 fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// log(part/whole), unless their difference `excess` shows that it is far below zero.
+/// Computes log(part/whole), unless their difference `excess` shows that it is far below zero.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -36,20 +36,20 @@ fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     }
 }
 
-/// The log probability of y > 0 with mean λ.
+/// Returns the log probability of y > 0 with mean λ.
 pub fn poisson(y: f64, lambda: f64) -> f64 {
     let excess = lambda - y;
     log_poisson_peak(y) + (y * log_ratio(lambda, y, excess) - excess)
 }
 
-/// The log probability of y > 0 with log mean η.
+/// Computes the log probability of y > 0 with log mean η.
 pub fn poisson_log(y: f64, eta: f64) -> f64 {
     let (high, low) = log_parts(y);
     let t = (eta - high) - low;
     log_poisson_peak(y) - y * (t.exp_m1() - t)
 }
 
-/// The log probability of y among n > 0 with probability p.
+/// Computes the log probability of y among n > 0 with probability p.
 pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     let excess = n.mul_add(p, -y);
     let part = |count: f64, chance: f64, excess: f64| match count {
@@ -104,7 +104,7 @@ impl Odds {
     }
 }
 
-/// The log probability of y among n at log odds η.
+/// Computes the log probability of y among n at log odds η.
 pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     let odds = Odds::new(y, n);
     let eta = odds.sign * eta;
@@ -117,13 +117,13 @@ pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     log_binomial_peak(y, n) + (odds.fewer * t - n * excess)
 }
 
-/// y log μ − (y + φ) log(μ + φ) + φ log φ, from the logs of both means.
+/// Returns y log μ − (y + φ) log(μ + φ) + φ log φ, from the logs of both means.
 pub fn negative_binomial_odds(y: f64, phi: f64, log_mu: f64, log_phi: f64) -> f64 {
     let t = log_phi - log_mu;
     -(y * log1p_exp(t) + phi * log1p_exp(-t))
 }
 
-/// One number for each outcome, from known counts.
+/// Returns one number for each outcome, from known counts.
 fn each<'g>(d: &DensityBuilder<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
     let known: Vec<Vec<f64>> = counts
         .iter()
@@ -193,7 +193,7 @@ pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, 
     d.term(&[2], change);
 }
 
-/// log (y + φ − 1 choose y) over the graph.
+/// Returns log (y + φ − 1 choose y) over the graph.
 pub fn rising_coefficient<'g>(phi: E<'g>, y: E<'g>) -> E<'g> {
     -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
 }

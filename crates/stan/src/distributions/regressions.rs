@@ -83,7 +83,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_categorical_logit_glm, OverRecords::All),
 ];
 
-/// α + x β: one number for each row of `x`, or for each of `n` outcomes that share a row.
+/// Returns α + x β: one number for each row of `x`, or for each of `n` outcomes that share a row.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let (rows, shared) = rows_of(x)?;
@@ -392,7 +392,7 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The density of the outcome `y` given the linear predictor X β + α, with X, α and β from position `x` on.
+/// Returns the density of the outcome `y` given the linear predictor X β + α, with X, α and β from position `x` on.
 fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);

@@ -151,7 +151,7 @@ fn same(function: &str, a: usize, b: usize) -> FnResult<()> {
     Ok(())
 }
 
-/// Pairs of vectors of the same size. A single vector is paired with each vector of the other list.
+/// Returns pairs of vectors of the same size. A single vector is paired with each vector of the other list.
 fn paired<'v>(
     function: &str,
     a: &'v [Vec<f64>],
@@ -186,14 +186,14 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Normalised gamma numbers, computed on the log scale because small concentrations underflow.
+/// Computes normalised gamma numbers, computed on the log scale because small concentrations underflow.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);
     logs.iter().map(|l| (l - total).exp()).collect()
 }
 
-/// Binomial numbers, drawn one category after another.
+/// Returns binomial numbers, drawn one category after another.
 fn multinomial(function: &str, rng: &mut Draws, theta: &[f64], trials: usize) -> FnResult<Value> {
     let mut rest = trials as f64;
     let mut left = 1.0;

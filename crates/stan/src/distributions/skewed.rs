@@ -162,7 +162,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
-/// u²/2 − u z + log Φ(z − u). Below z = u the squares cancel except for −z²/2.
+/// Computes u²/2 − u z + log Φ(z − u). Below z = u the squares cancel except for −z²/2.
 fn log_tilted_phi(z: f64, u: f64) -> f64 {
     let exponent = if z < u {
         -0.5 * z * z
@@ -244,7 +244,7 @@ fn lower_skew_double_exponential(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// log I₀(κ)
+/// Returns log I₀(κ)
 fn log_bessel<'g>(kappa: E<'g>) -> E<'g> {
     kappa.num(0.0).op2(ElemOp::LogBesselI, kappa)
 }
@@ -257,7 +257,7 @@ fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The mass from −π to the outcome, and from the outcome to π.
+/// Returns the mass from −π to the outcome, and from the outcome to π.
 fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;

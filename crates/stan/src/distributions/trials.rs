@@ -254,7 +254,7 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
     }
 }
 
-/// Known successes and trials, with no more successes than trials.
+/// Returns known successes and trials, with no more successes than trials.
 fn successes(d: &DensityBuilder<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known_ints(d, 0)?, known_ints(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
@@ -305,7 +305,7 @@ fn lower_bernoulli_logit(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// −log(1 + exp(∓η))
+/// Adds the term −log(1 + exp(∓η)).
 pub fn bernoulli_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if eta.len() == 1
         && d.n > 1
@@ -367,7 +367,7 @@ fn lower_binomial_logit(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// y η − n log(1 + exp η) and the binomial coefficient.
+/// Adds the term y η − n log(1 + exp η) and the binomial coefficient.
 pub fn binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     if y.data().is_some() && peaks::applies(d, n) {
         peaks::lower_binomial_logit(d, y, n, eta);
@@ -415,7 +415,7 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 
-/// Both tails, unless all outcomes are above or all below.
+/// Returns both tails, unless all outcomes are above or all below.
 pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
     (
@@ -424,7 +424,7 @@ pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<
     )
 }
 
-/// The log of the sum of the first `counts` terms, at least one.
+/// Returns the log of the sum of the first `counts` terms, at least one.
 pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnResult<E<'g>> {
     let known = counts.data().unwrap_or_default();
     let most = known.iter().copied().fold(1.0, f64::max);

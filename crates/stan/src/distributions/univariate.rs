@@ -53,7 +53,7 @@ impl Tails {
         Tails { lower, upper }
     }
 
-    /// The tails of −X at −x of a continuous X.
+    /// Returns the tails of −X at −x of a continuous X.
     pub fn swap(self) -> Tails {
         Tails {
             lower: self.upper,
@@ -141,7 +141,7 @@ pub enum Suffix {
 }
 
 impl Univariate {
-    /// A distribution without optional parts.
+    /// Returns a distribution without optional parts.
     pub const fn new(
         name: &'static str,
         variate: Domain,
@@ -205,13 +205,14 @@ impl Univariate {
         self
     }
 
-    /// The log density with the given number of arguments, if there are more than the outcome and the parameters.
+    /// Returns the log density with the given number of arguments, if there are more than the outcome and the
+    /// parameters.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)
     }
 
-    /// Names and suffixes of the distribution's functions.
+    /// Returns names and suffixes of the distribution's functions.
     pub fn functions(&self) -> Vec<(String, Suffix)> {
         let mut suffixes = vec![Suffix::Density];
         if self.tails.is_some() {
@@ -238,7 +239,7 @@ impl Univariate {
         format!("{}_{suffix}", self.name)
     }
 
-    /// Density or distribution function of all elements: their sum, or their product for `_cdf`.
+    /// Returns the density or distribution function of all elements: their sum, or their product for `_cdf`.
     ///
     /// # Errors
     /// Fails if sizes do not match or an argument is outside its domain.
@@ -284,7 +285,7 @@ impl Univariate {
         Ok(if suffix == Suffix::Cdf { product } else { sum })
     }
 
-    /// The error of a call with more arguments than the row's parameters.
+    /// Returns the error of a call with more arguments than the row's parameters.
     fn other_form(&self, function: &str, found: usize) -> FnError {
         FnError::unsupported(format!(
             "{function} with {found} arguments is not supported yet; the form with {} is",
@@ -292,7 +293,7 @@ impl Univariate {
         ))
     }
 
-    /// The domain of the variate.
+    /// Returns the domain of the variate.
     fn variate_of(&self, suffix: Suffix) -> Domain {
         match suffix {
             Suffix::Density => self.variate,
@@ -302,7 +303,7 @@ impl Univariate {
         }
     }
 
-    /// Whether the function has a formula over the graph.
+    /// Returns whether the function has a formula over the graph.
     pub fn is_lowered(&self, suffix: Suffix) -> bool {
         match suffix {
             Suffix::Density => self.lowered.is_some(),
@@ -393,7 +394,7 @@ impl Univariate {
         Ok(())
     }
 
-    /// Random numbers: one, or an array if a parameter is a container.
+    /// Returns random numbers: one, or an array if a parameter is a container.
     ///
     /// # Errors
     /// Fails as [`Univariate::call`] does.
@@ -436,7 +437,7 @@ impl Univariate {
     }
 }
 
-/// A count as an `int`.
+/// Returns a count as an `int`.
 ///
 /// # Errors
 /// Fails if the count does not fit 32 bits.
@@ -449,7 +450,7 @@ pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     Ok(x as i32)
 }
 
-/// The common length of the arguments. Scalars match any length. `None` if one is empty.
+/// Returns the common length of the arguments. Scalars match any length. `None` if one is empty.
 fn common_len(function: &str, args: &[&Value], lists: &[Vec<f64>]) -> FnResult<Option<usize>> {
     let mut len = None;
     for (arg, list) in args.iter().zip(lists) {

@@ -99,7 +99,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_dynamic_linear, OverRecords::Arrays),
 ];
 
-/// A single vector, or each of an array of vectors.
+/// Returns a single vector, or each of an array of vectors.
 pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     match x {
         Value::Vector(x) | Value::RowVector(x) => Ok(vec![x.clone()]),
@@ -111,7 +111,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// The differences of variates and locations, where a single vector is paired with all of the other list.
+/// Returns the differences of variates and locations, where a single vector is paired with all of the other list.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {
@@ -131,7 +131,7 @@ fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<
             let mu = &mu[if mu.len() == 1 { 0 } else { i }];
             if y.len() != n || mu.len() != n {
                 return Err(FnError::invalid(format!(
-                    "{function}: a variate of size {} and a location of size {} for a {n} × {n} matrix",
+                    "{function}: sizes do not match: the variate has {} elements, the location has {}, and the matrix is {n} × {n}",
                     y.len(),
                     mu.len()
                 )));
@@ -143,7 +143,7 @@ fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<
         .collect()
 }
 
-/// ‖L⁻¹ d‖²
+/// Computes ‖L⁻¹ d‖²
 fn quadratic(l: &Matrix, d: &[f64]) -> f64 {
     solve_lower(l, &Mat::new(d.len(), 1, d.to_vec()))
         .data()
@@ -201,7 +201,7 @@ fn student(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// μ + s L z with standard normal z.
+/// Returns μ + s L z with standard normal z.
 fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> FnResult<Vec<f64>> {
     if mu.len() != l.rows() {
         return Err(FnError::invalid(format!(
@@ -217,7 +217,7 @@ fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> F
     Ok(mu.iter().zip(step.data()).map(|(m, x)| m + s * x).collect())
 }
 
-/// A vector for each location, as an array if the locations form one.
+/// Returns a vector for each location, as an array if the locations form one.
 fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> FnResult<Value> {
     match mu {
         Value::Array(many) => Ok(Value::Array(
@@ -248,7 +248,7 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     let (y, w) = (a[0].matrix()?, a[2].slice()?);
     if y.rows() != w.len() || y.cols() != l.rows() {
         return Err(FnError::invalid(format!(
-            "{function}: a {} × {} variate for {} weights and a {} × {} matrix",
+            "{function}: sizes do not match: the variate is {} × {}, there are {} weights, and the matrix is {} × {}",
             y.rows(),
             y.cols(),
             w.len(),
@@ -266,8 +266,8 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
         + k.term(1 | 2 | 4, -0.5 * quad))
 }
 
-/// The likelihood of y (variables × times) in a dynamic linear model, by the Kalman filter. y = Fᵀ θ + noise with
-/// covariance V (or variances), and θ moves by G with covariance W, starting from (m₀, C₀).
+/// Returns the likelihood of y (variables × times) in a dynamic linear model, by the Kalman filter. y = Fᵀ θ + noise
+/// with covariance V (or variances), and θ moves by G with covariance W, starting from (m₀, C₀).
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
     let (y, f, g) = (a[0].matrix()?, a[1].matrix()?, a[2].matrix()?);
@@ -321,7 +321,7 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The likelihood of a dynamic linear model over the graph.
+/// Returns the likelihood of a dynamic linear model over the graph.
 fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let cx = w.cx();
     let arg = |i: usize| w.passed[i].sym;
@@ -375,7 +375,7 @@ enum Scale {
     Precision,
 }
 
-/// The lower triangular matrix of a scale argument, of extent k.
+/// Returns the lower triangular matrix of a scale argument, of extent k.
 fn lower_factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnResult<E<'g>> {
     let cx = w.cx();
     let sym = w.passed[i].sym;
@@ -441,8 +441,8 @@ fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize
     Ok((difference.repeat(n * k), k, n))
 }
 
-/// The factor of a scale argument and Σ zᵢ² if each record has its own outcome: z = L⁻¹ (y − μ), or Lᵀ (y − μ) for a
-/// precision, element by element.
+/// Returns the factor of a scale argument and Σ zᵢ² if each record has its own outcome: z = L⁻¹ (y − μ), or Lᵀ (y − μ)
+/// for a precision, element by element.
 fn of_record<'g>(
     w: &Whole<'g, '_>,
     mu: usize,

@@ -1,7 +1,7 @@
-//! The time at which a Wiener process with drift leaves through its upper boundary, with drift, start and nondecision time
-//! that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The first-passage
-//! time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion
-//! model: an implementation in Stan").
+//! The time at which a Wiener process with drift leaves through its upper boundary, with drift, start and nondecision
+//! time that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The
+//! first-passage time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The
+//! seven-parameter diffusion model: an implementation in Stan").
 //!
 //! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it. Gauss-Legendre
 //! quadrature integrates over a uniform start, and over the logarithm of time. A uniform nondecision time weights the
@@ -59,7 +59,7 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// The log density of outcomes with varying parameters, which has more arguments than `wiener`.
+/// Returns the log density of outcomes with varying parameters, which has more arguments than `wiener`.
 ///
 /// # Errors
 /// Fails if an argument is outside its domain, or sizes do not match.
@@ -70,7 +70,7 @@ pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     }
 }
 
-/// The log density with varying parameters, over the graph.
+/// Returns the log density with varying parameters, over the graph.
 ///
 /// # Errors
 /// Fails as [`varying`] does.
@@ -89,8 +89,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// The number of arguments for the outcome and parameters. A further argument may request a precision, which the
-/// computation always reaches.
+/// Returns the number of arguments for the outcome and parameters. A further argument may request a precision, which
+/// the computation always reaches.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -164,7 +164,7 @@ fn total(name: &str, of: Of, args: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The log density at a time after the nondecision time, with a normal drift.
+/// Computes the log density at a time after the nondecision time, with a normal drift.
 fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     let (way, variance) = (alpha * from, sigma * sigma);
     let stretch = 1.0 + variance * t;

@@ -14,7 +14,7 @@ use crate::value::vectorise::map3;
 
 use Builtin::{Map, Map2, MapComplex, Operator, Pure};
 
-/// x log y, or 0 if both are 0
+/// Computes x log y, or 0 if both are 0
 pub fn lmultiply(x: f64, y: f64) -> f64 {
     if x == 0.0 && y == 0.0 {
         0.0
@@ -35,7 +35,7 @@ fn fdim(x: f64, y: f64) -> f64 {
     }
 }
 
-/// pFq(a; b; z), or an error that names this function if it is undefined.
+/// Returns pFq(a; b; z), or an error that names this function if it is undefined.
 fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     let value = special::hypergeometric(a, b, z, 0).value;
     if value.is_nan() {
@@ -46,7 +46,7 @@ fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     Ok(Value::Real(value))
 }
 
-/// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
+/// Computes (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
 fn hypergeometric_1f0(a: f64, z: f64) -> f64 {
     if z.abs() < 1.0 {
         (-a * (-z).ln_1p()).exp()
@@ -300,7 +300,7 @@ fn abs(args: &[&Value]) -> FnResult<Value> {
     walk(args[0])
 }
 
-/// x (x + step) … with n factors. For two `int`s the result is an `int`.
+/// Returns x (x + step) … with n factors. For two `int`s the result is an `int`.
 fn factorial(name: &str, args: &[&Value], step: f64) -> FnResult<Value> {
     let product = |x: f64, n: f64| (0..n as i32).map(|i| x + step * f64::from(i)).product();
     if let (Value::Int(x), Value::Int(n)) = (args[0], args[1]) {

@@ -56,7 +56,7 @@ pub struct LaplaceCall<'e> {
 }
 
 impl LaplaceForm {
-    /// The form of a function, if it belongs to the approximation.
+    /// Returns the form of a function, if it belongs to the approximation.
     pub fn of(name: &str) -> Option<LaplaceForm> {
         let (rest, draws) = match name.strip_prefix("laplace_marginal") {
             Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
@@ -84,7 +84,7 @@ impl LaplaceForm {
         })
     }
 
-    /// The arguments of a checked call.
+    /// Returns the arguments of a checked call.
     ///
     /// # Errors
     /// Fails if a function argument is missing.
@@ -138,7 +138,7 @@ pub struct LaplaceSettings {
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
-    /// The settings for a prior with `n` unknowns. `settings` are the entries of the tuple after the start.
+    /// Returns the settings for a prior with `n` unknowns. `settings` are the entries of the tuple after the start.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -199,7 +199,7 @@ impl LaplaceSettings {
     }
 }
 
-/// The number of latent variables of a square covariance matrix.
+/// Returns the number of latent variables of a square covariance matrix.
 ///
 /// # Errors
 /// Fails if the matrix is not square.
@@ -225,7 +225,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
     )))
 }
 
-/// Positions, counted from 0, of the latent variables of the counts.
+/// Returns positions, counted from 0, of the latent variables of the counts.
 ///
 /// # Errors
 /// Fails if their number differs from that of the counts, or one is out of range.
@@ -249,7 +249,7 @@ pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult
     index.iter().enumerate().map(position).collect()
 }
 
-/// A density of the library by its name.
+/// Returns a density of the library by its name.
 ///
 /// # Errors
 /// Fails if the library has no such likelihood.

@@ -44,7 +44,7 @@ impl Keep {
         arguments: u32::MAX,
     };
 
-    /// The terms that depend on one of the arguments marked `true`. The others are additive constants.
+    /// Returns the terms that depend on one of the arguments marked `true`. The others are additive constants.
     pub fn arguments(varies: impl Iterator<Item = bool>) -> Keep {
         let arguments = varies
             .take(32)
@@ -56,28 +56,28 @@ impl Keep {
         }
     }
 
-    /// A term that depends on no argument.
+    /// Returns a term that depends on no argument.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// A term that depends on the arguments in `mask` (bit i: argument i).
+    /// Returns a term that depends on the arguments in `mask` (bit i: argument i).
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
 
-    /// Whether the call keeps terms that depend on no argument.
+    /// Returns whether the call keeps terms that depend on no argument.
     pub fn constants(self) -> bool {
         self.constants
     }
 
-    /// Whether the call keeps terms that depend on the arguments in `mask`.
+    /// Returns whether the call keeps terms that depend on the arguments in `mask`.
     pub fn on(self, mask: u32) -> bool {
         self.arguments & mask != 0
     }
 
-    /// The terms to keep in a density with other arguments, where `masks[i]` are the arguments of this one on which
-    /// argument i of the other depends.
+    /// Returns the terms to keep in a density with other arguments, where `masks[i]` are the arguments of this one on
+    /// which argument i of the other depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -125,7 +125,7 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// The argument of a function that determines its number of terms.
+/// Returns the argument of a function that determines its number of terms.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)

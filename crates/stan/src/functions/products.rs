@@ -224,7 +224,7 @@ fn add_diag(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(m))
 }
 
-/// Dot products of the columns (or rows) of two containers of the same shape. For complex numbers, the first is
+/// Returns dot products of the columns (or rows) of two containers of the same shape. For complex numbers, the first is
 /// conjugated.
 fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     let as_matrix = |x: &Value| -> FnResult<Mat<Complex64>> {
@@ -268,7 +268,7 @@ fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     })
 }
 
-/// Rows (or columns) of a matrix times the elements of a vector.
+/// Returns the rows (or columns) of a matrix times the elements of a vector.
 fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     let pick = |i: usize, j: usize| if rows { i } else { j };
     if m.has_complex() || d.has_complex() {
@@ -300,7 +300,7 @@ fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     })))
 }
 
-/// Bᵀ A B
+/// Returns Bᵀ A B
 fn quad_form(name: &str, a: &Value, b: &Value, symmetric: bool) -> FnResult<Value> {
     let a = a.matrix()?;
     let n = dense::check_square(name, a)?;

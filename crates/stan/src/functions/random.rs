@@ -20,7 +20,7 @@ pub enum RandomUse {
 pub struct Address(u64);
 
 impl Address {
-    /// The address within iteration `iteration` of a loop, or another counter.
+    /// Returns the address within iteration `iteration` of a loop, or another counter.
     pub fn iteration(self, iteration: u64) -> Address {
         // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which maps different numbers to different numbers.
         let mut x = self
@@ -32,7 +32,7 @@ impl Address {
         Address(x ^ (x >> 31))
     }
 
-    /// The address of `span` within this one.
+    /// Returns the address of `span` within this one.
     pub fn at(self, span: Span) -> Address {
         let file = self.iteration(u64::from(span.file.0));
         file.iteration(u64::from(span.start) << 32 | u64::from(span.end))
@@ -81,13 +81,13 @@ impl Draws {
         -self.uniform().ln()
     }
 
-    /// A gamma number with this shape and rate 1. NaN if the shape is not positive.
+    /// Returns a gamma number with this shape and rate 1. NaN if the shape is not positive.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// The logarithm of a gamma number with this shape and rate 1, for shapes so small that the number itself may
-    /// underflow.
+    /// Computes the logarithm of a gamma number with this shape and rate 1, for shapes so small that the number itself
+    /// may underflow.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();
@@ -95,13 +95,13 @@ impl Draws {
         self.gamma(shape + 1.0).ln() + self.uniform().ln() / shape
     }
 
-    /// A beta number.
+    /// Returns a beta number.
     pub fn beta(&mut self, a: f64, b: f64) -> f64 {
         let (x, y) = (self.log_gamma(a), self.log_gamma(b));
         1.0 / (1.0 + (y - x).exp())
     }
 
-    /// A Poisson number, as a real; NaN if the rate is negative or beyond the ints.
+    /// Computes a Poisson number, as a real; NaN if the rate is negative or beyond the ints.
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
@@ -109,13 +109,13 @@ impl Draws {
         rand_distr::Poisson::new(rate).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// A binomial number.
+    /// Returns a binomial number.
     pub fn binomial(&mut self, trials: f64, p: f64) -> f64 {
         rand_distr::Binomial::new(trials.max(0.0) as u64, p)
             .map_or(f64::NAN, |d| self.sample(d) as f64)
     }
 
-    /// An index from 0 with these weights, which sum to 1.
+    /// Returns an index from 0 with these weights, which sum to 1.
     pub fn categorical(&mut self, weights: &[f64]) -> usize {
         let u = self.uniform();
         let mut below = 0.0;
@@ -129,7 +129,7 @@ impl Draws {
         weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
     }
 
-    /// A random number from a distribution of the `rand_distr` crate.
+    /// Returns a random number from a distribution of the `rand_distr` crate.
     pub fn sample<T>(&mut self, distribution: impl Distribution<T>) -> T {
         distribution.sample(&mut self.stream)
     }

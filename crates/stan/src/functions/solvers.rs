@@ -69,8 +69,8 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a
-    /// solver.
+    /// Returns the form of a function with the given number of arguments after the passed function, or `None` if it is
+    /// not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -106,7 +106,7 @@ impl RootForm {
         }
     }
 
-    /// The system with its settings, which `value(position)` returns.
+    /// Returns the system with its settings, which `value(position)` returns.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -160,7 +160,7 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of
+    /// Returns the problem with its settings, which `value(position)` returns, and residuals with the given number of
     /// parameters.
     ///
     /// # Errors
@@ -234,7 +234,7 @@ impl OdeForm {
         })
     }
 
-    /// The problem with its settings, which `value(position)` returns.
+    /// Returns the problem with its settings, which `value(position)` returns.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -344,7 +344,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// The tolerance of `integrate_1d`, if given.
+/// Returns the tolerance of `integrate_1d`, if given.
 ///
 /// # Errors
 /// Fails if the tolerance is not positive.

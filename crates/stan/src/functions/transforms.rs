@@ -68,7 +68,7 @@ fn affine(a: &[&Value]) -> FnResult<Transform> {
     Ok(Transform::OffsetMultiplier(bound(a[1])?, bound(a[2])?))
 }
 
-/// The numbers in the shape of `x`.
+/// Returns the numbers in the shape of `x`.
 fn like(x: &Value, numbers: &[f64]) -> FnResult<Value> {
     let at = Cell::new(0);
     x.map_real(&|_| {
@@ -116,7 +116,7 @@ fn violation(v: crate::transform::Violation) -> FnError {
     FnError::domain(format!("expected {}, found {}", v.expected, v.found))
 }
 
-/// `f` of every element below the arrays, and the sum of the log-Jacobians.
+/// Returns `f` of every element below the arrays, and the sum of the log-Jacobians.
 fn each(x: &Value, f: &mut impl FnMut(&Value) -> FnResult<(Value, f64)>) -> FnResult<(Value, f64)> {
     match x {
         Value::Array(x) => {
@@ -185,7 +185,7 @@ fn matrix(a: &[&Value], t: &Transform, rows: usize, cols: usize) -> FnResult<(Va
     })
 }
 
-/// Matrices of the size in the further arguments.
+/// Returns matrices of the size in the further arguments.
 fn sized(a: &[&Value], t: &Transform) -> FnResult<(Value, f64)> {
     let rows = a[1].size_arg("rows")?;
     let cols = a.get(2).map_or(Ok(rows), |n| n.size_arg("columns"))?;

@@ -33,7 +33,7 @@ pub enum Elements<'a> {
 
 /// A source of values for the data block.
 pub trait DataSource {
-    /// The value with this name.
+    /// Returns the value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
     /// Known names, for advice about missing ones.
@@ -46,8 +46,8 @@ pub trait DataSource {
         None
     }
 
-    /// Location of a word, if the numbers with this name are codes of words. Such codes are valid as indices but not
-    /// in arithmetic.
+    /// Returns the location of a word, if the numbers with this name are codes of words. Such codes are valid as
+    /// indices but not in arithmetic.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
@@ -118,14 +118,15 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// The number of rows of a table, if a declaration without a column of its own is the length of one that has a column.
+/// Returns the number of rows of a table, if a declaration without a column of its own is the length of one that has a
+/// column.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Names in the data that no declaration uses, or the one of them that was probably meant.
+/// Returns names in the data that no declaration uses, or the one of them that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     /// Names that are listed.
     const SHOWN: usize = 6;
@@ -202,7 +203,7 @@ fn input_dims(ty: &Sized) -> Vec<usize> {
     dims
 }
 
-/// `[2,1]`: the index of element `at` in row-major order.
+/// Returns `[2,1]`: the index of element `at` in row-major order.
 fn row_major_name(dims: &[usize], at: usize) -> String {
     if dims.is_empty() {
         return String::new();
@@ -221,7 +222,7 @@ fn row_major_name(dims: &[usize], at: usize) -> String {
     format!("[{}]", path.join(","))
 }
 
-/// Whether the input has the shape of `ty` below the dimensions in `prefix`.
+/// Returns whether the input has the shape of `ty` below the dimensions in `prefix`.
 fn check_shape(ty: &Sized, input: &Input<'_>, prefix: &mut Vec<usize>) -> Result<(), String> {
     let depth = prefix.len();
     let (arrays, inner) = ty.unwind();
@@ -285,7 +286,7 @@ enum Problem {
     Missing,
 }
 
-/// The value of element number `k` (row-major) of the arrays around `ty`.
+/// Returns the value of element number `k` (row-major) of the arrays around `ty`.
 fn fill(ty: &Sized, input: &Input<'_>, k: usize) -> Result<Value, Problem> {
     let matrix = |rows: usize, cols: usize| (k * rows * cols, rows * cols);
     Ok(match ty {

@@ -9,7 +9,7 @@ use crate::value::shape::{element_name, extents, leaves};
 use crate::value::sized::{Sized, parts, shape_only};
 
 impl Machine<'_> {
-    /// The constraint with its bounds evaluated.
+    /// Returns the constraint with its bounds evaluated.
     ///
     /// # Errors
     /// Returns any error of evaluating a bound.
@@ -117,7 +117,7 @@ impl Machine<'_> {
 }
 
 impl Machine<'_> {
-    /// The type of a declaration with its sizes evaluated.
+    /// Returns the type of a declaration with its sizes evaluated.
     ///
     /// # Errors
     /// Fails if a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the

@@ -17,7 +17,7 @@ use crate::value::ops;
 use crate::value::{Mat, Operand, Value};
 
 impl Machine<'_> {
-    /// The value of an expression.
+    /// Returns the value of an expression.
     ///
     /// # Errors
     /// Returns any error of the evaluation, at the innermost expression.
@@ -109,18 +109,18 @@ impl Machine<'_> {
         Ok(Operand::Owned(value))
     }
 
-    /// The values of several expressions, in order.
+    /// Returns the values of several expressions, in order.
     pub(super) fn eval_all(&mut self, exprs: &[Expr]) -> Eval<Vec<Operand>> {
         exprs.iter().map(|e| self.eval(e)).collect()
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition holds.
     pub(super) fn eval_condition(&mut self, expr: &Expr) -> Eval<bool> {
         let value = self.eval(expr)?;
         value.real().map(|x| x != 0.0).map_err(|e| e.at(expr.span))
     }
 
-    /// The value of an `int` expression.
+    /// Returns the value of an `int` expression.
     pub(super) fn eval_int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.eval(expr)?;
         value.int().map_err(|e| e.at(expr.span))
@@ -144,7 +144,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The values of indices.
+    /// Returns the values of indices.
     pub(super) fn eval_indices(&mut self, indices: &[Index]) -> Eval<Vec<Idx>> {
         indices
             .iter()

@@ -62,7 +62,7 @@ pub(super) fn invoke(
         .map(Operand::into_value)
 }
 
-/// The partial sum over the whole list at once.
+/// Returns the partial sum over the whole list at once.
 fn reduce_sum(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -79,7 +79,7 @@ fn reduce_sum(
     invoke(machine, function, values, span)
 }
 
-/// The results of all jobs, concatenated.
+/// Returns the results of all jobs, concatenated.
 fn map_rect(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -110,7 +110,7 @@ fn map_rect(
     Ok(Value::Vector(out))
 }
 
-/// ∫ f(x, xc, θ, data) dx by the double exponential rule on the given interval, which may be infinite.
+/// Returns ∫ f(x, xc, θ, data) dx by the double exponential rule on the given interval, which may be infinite.
 fn integrate(
     machine: &mut Machine<'_>,
     function: &FunRef,

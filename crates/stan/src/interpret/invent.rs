@@ -75,7 +75,7 @@ fn ints(machine: &mut Machine<'_>, part: &Part<'_>, what: Invention) -> Eval<Vec
     Ok((0..count).map(of).collect())
 }
 
-/// Numbers that increase within their bounds.
+/// Returns numbers that increase within their bounds.
 fn reals(machine: &mut Machine<'_>, part: &Part<'_>) -> Eval<Vec<f64>> {
     let transform = machine.transform(part.constraint)?;
     let count = part.ty.scalars() * if part.ty.is_complex() { 2 } else { 1 };

@@ -64,7 +64,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// The log density of the observations; NaN if the likelihood rejects or is not finite.
+    /// Computes the log density of the observations; NaN if the likelihood rejects or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -80,7 +80,7 @@ impl Latent<'_, '_> {
         }
     }
 
-    /// First and second derivatives along a direction that moves these variables by these steps.
+    /// Returns the first and second derivatives along a direction that moves these variables by these steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
         let mut point = theta.to_vec();
@@ -98,7 +98,7 @@ impl Latent<'_, '_> {
         (first, second)
     }
 
-    /// The gradient and the diagonal of the Hessian.
+    /// Returns the gradient and the diagonal of the Hessian.
     fn slopes(&mut self, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let centre = self.value(theta);
         (0..self.n)
@@ -110,7 +110,7 @@ impl Latent<'_, '_> {
             .unzip()
     }
 
-    /// `W = −∂²ll` in blocks, column-major. It also adapts the difference steps to the scale of W.
+    /// Computes `W = −∂²ll` in blocks, column-major. It also adapts the difference steps to the scale of W.
     fn curvature(&mut self, theta: &[f64]) -> Vec<f64> {
         let n = self.n;
         let centre = self.value(theta);
@@ -135,7 +135,7 @@ impl Latent<'_, '_> {
         w
     }
 
-    /// `K x` for columns of x.
+    /// Computes `K x` for columns of x.
     fn times_covariance(&self, x: &[f64]) -> Vec<f64> {
         let n = self.n;
         let mut out = vec![0.0; x.len()];
@@ -170,7 +170,7 @@ impl System for Latent<'_, '_> {
     }
 }
 
-/// Arguments of the call, evaluated.
+/// Returns arguments of the call, evaluated.
 fn entries(value: Operand, span: Span) -> Eval<Vec<Operand>> {
     match value.into_value() {
         Value::Tuple(entries) => Ok(entries.into_iter().map(Operand::Owned).collect()),
@@ -218,7 +218,7 @@ fn observations<'e>(
     ))
 }
 
-/// The value of a call: the marginal log density, or a draw of the latent variables.
+/// Returns the value of a call: the marginal log density, or a draw of the latent variables.
 pub(super) fn call(
     machine: &mut Machine<'_>,
     (name, form): (&'static str, LaplaceForm),
@@ -307,7 +307,7 @@ pub(super) fn call(
     )
 }
 
-/// Whether `K + KWK`, which is congruent to `K⁻¹ + W`, is positive definite.
+/// Returns whether `K + KWK`, which is congruent to `K⁻¹ + W`, is positive definite.
 fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnResult<()> {
     let size: f64 = (0..n).map(|i| covariance[i * (n + 1)]).sum();
     let mut both = covariance.to_vec();
@@ -327,7 +327,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// θ̂ and a normal draw with this covariance, which may be singular because of rounding.
+/// Returns θ̂ and a normal draw with this covariance, which may be singular because of rounding.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),

@@ -44,7 +44,7 @@ pub struct Machine<'m> {
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// A machine for `program` with the variables in `slots`. `locals` are the program's
+    /// Returns a machine for `program` with the variables in `slots`. `locals` are the program's
     /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and there
     /// are no random numbers. The fields can change these defaults.
     pub fn new(
@@ -120,14 +120,14 @@ impl<'m> Machine<'m> {
         result
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub(super) fn variable(&self, var: VarId, span: Span) -> Eval<&Arc<Value>> {
         self.slots[var.0 as usize].as_ref().ok_or_else(|| {
             FnError::invalid(format!("`{}` has no value yet", self.program.var(var).name)).at(span)
         })
     }
 
-    /// The source text of a span, for messages.
+    /// Returns the source text of a span, for messages.
     pub(super) fn snippet(&self, span: Span) -> &'m str {
         let text = self
             .program

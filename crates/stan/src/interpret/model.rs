@@ -99,7 +99,7 @@ impl Interpreter {
     }
 }
 
-/// Coordinates of one part of a parameter.
+/// Returns the number of coordinates of one part of a parameter.
 pub(super) fn coordinates(part: &Part<'_>) -> usize {
     let (dims, leaf) = part.ty.unwind();
     let (rows, cols) = leaf.leaf_extents();
@@ -107,7 +107,7 @@ pub(super) fn coordinates(part: &Part<'_>) -> usize {
     dims.iter().product::<usize>() * each
 }
 
-/// Top-level declarations with their sizes.
+/// Returns top-level declarations with their sizes.
 fn outputs(machine: &mut Machine<'_>, stmts: &[Stmt]) -> Eval<Vec<(VarId, Sized)>> {
     declarations(stmts)
         .map(|(decl, _)| Ok((decl.var, machine.resolve(decl)?)))
@@ -179,7 +179,7 @@ impl BoundModel {
         &self.parameters
     }
 
-    /// The value of a data or transformed data variable.
+    /// Returns the value of a data or transformed data variable.
     pub fn value(&self, var: VarId) -> Option<&Value> {
         self.slots[var.0 as usize].as_deref()
     }
@@ -189,7 +189,7 @@ impl BoundModel {
         self.dim
     }
 
-    /// A machine with data and transformed data.
+    /// Returns a machine with data and transformed data.
     pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
         Machine::new(
             &self.program,
@@ -206,8 +206,8 @@ impl BoundModel {
         &self.halt
     }
 
-    /// The log density at the unconstrained point `z`, with the log-Jacobians of the transforms if `jacobian`, without
-    /// the additive constants of `~` and `_lupdf` if `propto`.
+    /// Returns the log density at the unconstrained point `z`, with the log-Jacobians of the transforms if `jacobian`,
+    /// without the additive constants of `~` and `_lupdf` if `propto`.
     ///
     /// # Errors
     /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
@@ -273,7 +273,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The relation of each coordinate to its reported value, at the current parameters.
+    /// Returns the relation of each coordinate to its reported value, at the current parameters.
     fn scales_with(&self, machine: &mut Machine<'_>) -> Eval<Vec<Scale>> {
         let mut scales = Vec::with_capacity(self.dim);
         for (decl, (_, ty)) in self.program.parameters.iter().zip(&self.parameters) {
@@ -390,7 +390,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// The message with `file:line:column` before it.
+    /// Returns the message with `file:line:column` before it.
     pub fn locate(&self, error: &EvalError) -> String {
         let location = self.program.location(error.span);
         format!(
@@ -400,8 +400,8 @@ impl BoundModel {
         )
     }
 
-    /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
-    /// subject or the data contain no NaN.
+    /// Returns the end of a message about NaN, which names the NaN elements of the data. Empty if the message has
+    /// another subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
         /// Number of elements that a message names.
         const NAMED: usize = 3;
@@ -435,7 +435,7 @@ impl BoundModel {
     }
 }
 
-/// Constrained numbers of a part, in storage order, and the log-Jacobian.
+/// Returns constrained numbers of a part, in storage order, and the log-Jacobian.
 pub(super) fn constrained(
     machine: &mut Machine<'_>,
     part: &Part<'_>,
@@ -620,7 +620,7 @@ fn unconstrained(
     Ok(())
 }
 
-/// Numbers given in column-major order over all dimensions, in storage order.
+/// Computes numbers given in column-major order over all dimensions, in storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
     // The numbers 0, 1, … in storage order, read in column-major order, show the origin of each.
     let count = ty.scalars();

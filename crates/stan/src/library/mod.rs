@@ -54,13 +54,13 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
-/// Whether a library function belongs to a univariate distribution and is therefore applied to containers element by
-/// element.
+/// Returns whether a library function belongs to a univariate distribution and is therefore applied to containers
+/// element by element.
 pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Whether a function with the given number of arguments is implemented here.
+/// Returns whether a function with the given number of arguments is implemented here.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -72,7 +72,7 @@ pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     }
 }
 
-/// The error of a function without an implementation here.
+/// Returns the error of a function without an implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(
         "function `{}` is known but not supported yet by the interpreter",
@@ -175,7 +175,7 @@ const LONG_TRANSFORM: usize = 1 << 16;
 /// terms.
 const LONG_TAILS: usize = 256;
 
-/// Whether a call may take long because of this argument.
+/// Returns whether a call may take long because of this argument.
 fn is_long(value: &Value) -> bool {
     let extents = match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -187,7 +187,7 @@ fn is_long(value: &Value) -> bool {
     extents.0.min(extents.1) >= LONG_EXTENT
 }
 
-/// Number of scalars in a value whose elements are alike.
+/// Returns the number of scalars in a value whose elements are alike.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len() * all.first().map_or(0, count),

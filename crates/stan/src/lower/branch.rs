@@ -27,7 +27,7 @@ struct Side<'g, T> {
 /// Largest depth to which a sum is searched for its initial value.
 const ADDENDS: u32 = 64;
 
-/// d if `x` was computed as `old + d`.
+/// Returns d if `x` was computed as `old + d`.
 pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     let mut addends: Vec<E<'g>> = Vec::new();
     let mut at = x.id;
@@ -57,7 +57,7 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     None
 }
 
-/// 1 where it is not 0.
+/// Returns 1 where it is not 0.
 pub(super) fn boolean(e: E<'_>) -> E<'_> {
     let is_comparison = matches!(
         e.tape.graph.borrow().op(e.id),
@@ -67,7 +67,7 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The effects of `body` on the draws for which `condition` holds.
+    /// Returns the effects of `body` on the draws for which `condition` holds.
     fn side<T>(
         &mut self,
         condition: E<'g>,
@@ -168,7 +168,7 @@ impl<'g> Lower<'_, 'g> {
         self.narrow(condition.not());
     }
 
-    /// `c ? then : otherwise` where c depends on parameters.
+    /// Lowers `c ? then : otherwise` where c depends on parameters.
     pub(super) fn ternary(
         &mut self,
         c: E<'g>,
@@ -188,7 +188,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// `if (c) then else otherwise` where c depends on parameters.
+    /// Lowers `if (c) then else otherwise` where c depends on parameters.
     pub(super) fn branch(
         &mut self,
         c: E<'g>,
@@ -209,7 +209,7 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// The effects of `then` if c holds, and of `otherwise` if it does not. Both may assign to `vars`.
+    /// Returns the effects of `then` if c holds, and of `otherwise` if it does not. Both may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,
@@ -354,7 +354,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(value)
     }
 
-    /// The variables to which a statement may assign.
+    /// Returns the variables to which a statement may assign.
     pub(super) fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
         let key = std::ptr::from_ref(stmt) as usize;
         if let Some(found) = self.assigned.get(&key) {

@@ -29,7 +29,7 @@ pub(super) enum Resolved {
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call.
+    /// Returns the value of a call.
     pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Eval<Sym> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {
@@ -130,7 +130,7 @@ impl Lower<'_, '_> {
         self.built(id, args, levels, drop, span)
     }
 
-    /// The rule that lowers a library function.
+    /// Returns the rule that lowers a library function.
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {
@@ -141,7 +141,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// A library function of values that are not all known.
+    /// Returns a library function of values that are not all known.
     pub(super) fn built(
         &mut self,
         id: BuiltinId,

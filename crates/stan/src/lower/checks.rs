@@ -7,7 +7,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// The condition under which a value violates the constraint of its declaration, `None` if it never does.
+/// Returns the condition under which a value violates the constraint of its declaration, `None` if it never does.
 ///
 /// # Errors
 /// Fails if a known value violates it.
@@ -83,7 +83,7 @@ fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
     }
 }
 
-/// x < a; NaN does not satisfy any bound.
+/// Returns x < a; NaN does not satisfy any bound.
 fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
     let (r, low) = (range(x), range(a));
     (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())

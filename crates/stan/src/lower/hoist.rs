@@ -43,7 +43,7 @@ enum RowPosition {
 }
 
 impl RowPosition {
-    /// The elements of the product with these rows, in column `j` of `count` rows.
+    /// Returns the elements of the product with these rows, in column `j` of `count` rows.
     fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
         match self {
             RowPosition::One(position) => all.at(j * count + position),
@@ -56,7 +56,8 @@ impl RowPosition {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// `row · factor`, if `row` names a row of the data in a loop that visits many of them and the factor is not known.
+    /// Returns `row · factor`, if `row` names a row of the data in a loop that visits many of them and the factor is
+    /// not known.
     pub(super) fn product_with_row(
         &mut self,
         row: &Expr,

@@ -134,11 +134,11 @@ const ASK_EVERY: u64 = 256;
 #[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
-/// The expression graph of the log density.
+/// Builds the expression graph of the log density.
 ///
 /// # Errors
-/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these data
-/// at any parameters.
+/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these
+/// data at any parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     with_stack(|| lower_here(bound, options))
 }
@@ -379,7 +379,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The sum of all terms, or NaN for draws at which a guard holds.
+    /// Returns the sum of all terms, or NaN for draws at which a guard holds.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);

@@ -31,11 +31,11 @@ pub struct LoweredOutputs {
     pub known: Vec<bool>,
 }
 
-/// The graph of the reported values.
+/// Builds the graph of the reported values.
 ///
 /// # Errors
-/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the interpreter
-/// can follow, or fails for these data.
+/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the
+/// interpreter can follow, or fails for these data.
 pub fn lower_outputs(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     with_stack(|| lower_here(bound))
 }
@@ -105,7 +105,7 @@ fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnRes
     Ok(())
 }
 
-/// The numbers, in storage order, of the value at `path`.
+/// Returns the numbers, in storage order, of the value at `path`.
 fn within(
     tape: &Tape,
     value: &Sym,

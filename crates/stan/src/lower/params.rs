@@ -63,7 +63,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of complex numbers, each of which has two coordinates, the real part first.
+    /// Returns a part of complex numbers, each of which has two coordinates, the real part first.
     fn complex(part: &Part<'_>, z: E<'g>, at: &mut usize) -> Sym {
         let (array, inner) = part.ty.unwind();
         let leaf = match inner {
@@ -131,7 +131,7 @@ impl<'g> Lower<'_, 'g> {
         bound(self.tape, &sym, dims, infinity).map_err(|e| e.at(expr.span))
     }
 
-    /// Constrained elements and log-Jacobian if each element is transformed separately.
+    /// Returns constrained elements and log-Jacobian if each element is transformed separately.
     fn elementwise(
         &mut self,
         constraint: &Constraint,
@@ -167,7 +167,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A value with the tuples and arrays of `ty`, to be filled.
+/// Returns a value with the tuples and arrays of `ty`, to be filled.
 fn template(ty: &Sized) -> Sym {
     match ty {
         Sized::Tuple(parts) => Sym::Tuple(std::rc::Rc::new(parts.iter().map(template).collect())),

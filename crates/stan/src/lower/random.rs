@@ -114,7 +114,7 @@ pub(super) struct Random {
 }
 
 impl Random {
-    /// The stages before the numbers of these nodes.
+    /// Returns the stages before the numbers of these nodes.
     fn level(&mut self, tape: &Tape, nodes: impl Iterator<Item = NodeId>) -> usize {
         let graph = tape.graph.borrow();
         for id in graph.ids().skip(self.levels.len()) {
@@ -131,7 +131,7 @@ impl Random {
         nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
     }
 
-    /// Memory for `len` numbers after `level` stages.
+    /// Returns the memory for `len` numbers after `level` stages.
     fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
         let fits = |input: &Input| input.level == level && input.len - input.used >= len;
         let at = match self.inputs.iter().rposition(fits) {
@@ -162,7 +162,7 @@ impl Random {
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call to a function that draws random numbers.
+    /// Returns the value of a call to a function that draws random numbers.
     pub(super) fn random_call(&mut self, expr: &Expr, id: BuiltinId, call: &Call) -> Eval<Sym> {
         let args = self.exprs(&call.args)?;
         self.site(expr);
@@ -265,7 +265,7 @@ struct Formula {
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
 
-/// The functions whose numbers are a formula of standard ones, as in their rows in `distributions`.
+/// Returns the functions whose numbers are a formula of standard ones, as in their rows in `distributions`.
 fn standard(name: &str) -> Option<Formula> {
     let each = |of, formula| Formula {
         of,
@@ -315,7 +315,8 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// The category of a uniform number: the interval between cumulative sums of `weights` that contains the number.
+/// Returns the category of a uniform number: the interval between cumulative sums of `weights` that contains the
+/// number.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -327,7 +328,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments. `None` if a value is neither a scalar nor has `len` elements, provided that `len` is known.
+/// Returns the arguments. `None` if a value is neither a scalar nor has `len` elements, provided that `len` is known.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
@@ -337,7 +338,7 @@ fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<O
     Ok(e.iter().all(fits).then_some(e))
 }
 
-/// The extents of a function's draw.
+/// Returns the extents of a function's draw.
 fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> {
     let name = id.name();
     let array = |n: usize| Dims {
@@ -378,7 +379,7 @@ fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> 
     }
 }
 
-/// A type with the extents of a value.
+/// Returns a type with the extents of a value.
 fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
     let (mut extents, mut ty) = (dims.array.iter(), ty);
     let mut array = Vec::new();
@@ -395,7 +396,8 @@ fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
         (Type::Matrix, Leaf::Matrix(rows, cols)) => Sized::Matrix(rows, cols),
         _ => {
             return Err(FnError::unsupported(
-                "the interpreter evaluates an argument that is not a container of reals",
+                "an argument that is not a container of reals is not supported here; the interpreter evaluates \
+                 it instead",
             ));
         }
     };

@@ -29,7 +29,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The value of a setting. The checker has ensured that it is data.
+    /// Returns the value of a setting. The checker has ensured that it is data.
     fn setting(&self, k: usize) -> FnResult<Cow<'_, Value>> {
         self.values[k]
             .known()
@@ -71,7 +71,8 @@ pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The given value inside the body, where its parts that depend on parameters are elements of `p`, starting at `at`.
+/// Returns the given value inside the body, where its parts that depend on parameters are elements of `p`, starting at
+/// `at`.
 pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
@@ -115,7 +116,7 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// The value of a solver's call; `args` follow the function.
+    /// Returns the value of a solver's call; `args` follow the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,
@@ -219,7 +220,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         value.e(lower.tape).map_err(|e| e.at(span))
     }
 
-    /// Further arguments that depend on parameters, and their number of elements.
+    /// Returns further arguments that depend on parameters, and their number of elements.
     fn passed_on(&self, rest: &[Sym]) -> (Vec<E<'g>>, usize) {
         let mut parts = Vec::new();
         rest.iter()
@@ -229,7 +230,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         (parts, size)
     }
 
-    /// The results of a solver at arguments, in parts.
+    /// Returns the results of a solver at arguments, in parts.
     pub(super) fn solved(&self, kind: SolverKind, body: Graph, parts: &[E<'g>]) -> E<'g> {
         let parts: Vec<NodeId> = parts.iter().map(|part| part.id).collect();
         let mut graph = self.tape.graph.borrow_mut();
@@ -422,7 +423,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(out.into())
     }
 
-    /// The results of the jobs, concatenated.
+    /// Returns the results of the jobs, concatenated.
     fn map_rect(&mut self, call: &Call<'_>) -> Eval<Sym> {
         let at = |e: FnError| e.at(call.span);
         let [phi, theta, reals, ints] = call.values else {

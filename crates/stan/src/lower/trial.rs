@@ -42,8 +42,8 @@ const ROOM: u64 = 256 << 20;
 /// Number of checks of the interrupt, one every few hundred steps, after which a trial is abandoned.
 const PATIENCE: u64 = 4_000;
 
-/// The constructs of a correct program that lowering rejects. The test lowers the program with generated data that
-/// satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if it
+/// Returns the constructs of a correct program that lowering rejects. The test lowers the program with generated data
+/// that satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if it
 /// rejects it for some. Data for which the program fails for other reasons do not count.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
@@ -77,7 +77,7 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     vec![diagnostic.help(how)]
 }
 
-/// The reason why lowering rejects the program with these data; `None` if the trial gives no result.
+/// Returns the reason why lowering rejects the program with these data, or `None` if the trial gives no result.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
     // A problem that would also end a fit: not the end of the trial itself, and not data for which other data may be

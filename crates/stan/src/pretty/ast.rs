@@ -6,7 +6,7 @@ use crate::syntax::ast::{
     Stmt, StmtKind, Truncation, UnsizedBase, UnsizedType,
 };
 
-/// The tree as Stan code with all parentheses; parsing it reproduces the same text.
+/// Returns the tree as Stan code with all parentheses; parsing it reproduces the same text.
 pub fn print_tree(program: &Program) -> String {
     let mut out = Lines::default();
     if !program.functions.is_empty() {

@@ -52,12 +52,12 @@ pub struct ParamType {
 }
 
 impl Type {
-    /// `depth` array dimensions around this type.
+    /// Returns `depth` array dimensions around this type.
     pub fn array(self, depth: usize) -> Type {
         (0..depth).fold(self, |ty, _| Type::Array(Box::new(ty)))
     }
 
-    /// Number of array dimensions, and the type of their elements.
+    /// Returns the number of array dimensions, and the type of their elements.
     pub fn unwind(&self) -> (usize, &Type) {
         let (mut depth, mut ty) = (0, self);
         while let Type::Array(inner) = ty {
@@ -77,7 +77,7 @@ impl Type {
         *self.unwind().1 == Type::Int
     }
 
-    /// Whether every scalar inside is an `int`. Such a value never depends on parameters.
+    /// Returns whether every scalar inside is an `int`. Such a value never depends on parameters.
     pub fn is_discrete(&self) -> bool {
         match self.unwind().1 {
             Type::Int => true,
@@ -86,7 +86,7 @@ impl Type {
         }
     }
 
-    /// Vector, row vector or matrix, real or complex.
+    /// Returns whether this is a vector, a row vector or a matrix, real or complex.
     pub fn is_linear_algebra(&self) -> bool {
         use Type::*;
         matches!(
@@ -95,7 +95,7 @@ impl Type {
         )
     }
 
-    /// Whether a complex number occurs anywhere inside.
+    /// Returns whether a complex number occurs anywhere inside.
     pub fn has_complex(&self) -> bool {
         use Type::*;
         match self.unwind().1 {

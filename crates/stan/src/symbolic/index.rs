@@ -128,7 +128,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
     })
 }
 
-/// The storage position when every dimension has a single index.
+/// Returns the storage position when every dimension has a single index.
 fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
     let one = |k: usize, size: usize| match &idx[k] {
         Idx::One(i) => Some(match usize::try_from(*i) {
@@ -168,7 +168,7 @@ fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
     Some(within.map(|w| offset * dims.leaf.size() + w))
 }
 
-/// The part of `base` that `idx` names; `ty` is its type.
+/// Returns the part of `base` that `idx` names; `ty` is its type.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -225,7 +225,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
     }
 }
 
-/// The array of these elements.
+/// Returns the array of these elements.
 ///
 /// # Errors
 /// Fails if reals of different shapes are among them.
@@ -270,7 +270,7 @@ pub enum Step {
     Component(usize),
 }
 
-/// The part at the end of a path.
+/// Returns the part at the end of a path.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -284,7 +284,7 @@ pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
     }
 }
 
-/// Component `k` of a tuple.
+/// Returns the component `k` of a tuple.
 ///
 /// # Errors
 /// Fails if the value is not a tuple, which the checker excludes.

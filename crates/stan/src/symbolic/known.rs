@@ -8,7 +8,7 @@ use crate::symbolic::tape::{E, Tape};
 /// Depth of the analysis.
 const DEPTH: u32 = 7;
 
-/// The range of all elements of a value.
+/// Returns the range of all elements of a value.
 pub fn range(e: E<'_>) -> ValueRange {
     of(&e.tape.graph.borrow(), e.id, DEPTH)
 }
@@ -77,23 +77,23 @@ pub fn note(e: E<'_>, fact: Fact) {
     e.tape.facts.borrow_mut().insert((e.id, fact));
 }
 
-/// Whether the value is known to be a simplex.
+/// Returns whether the value is known to be a simplex.
 pub fn is_simplex(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::Simplex)
 }
 
-/// Whether the value is known to be increasing.
+/// Returns whether the value is known to be increasing.
 pub fn is_ordered(tape: &Tape, e: E<'_>) -> bool {
     let increasing = |v: Vec<f64>| v.windows(2).all(|w| w[0] < w[1]);
     has(tape, e, Fact::Ordered) || e.values().is_some_and(increasing)
 }
 
-/// Whether the value is known to be lower triangular with a positive diagonal.
+/// Returns whether the value is known to be lower triangular with a positive diagonal.
 pub fn is_lower_factor(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::LowerFactor)
 }
 
-/// Whether an `n × n` matrix is symmetric by construction.
+/// Returns whether an `n × n` matrix is symmetric by construction.
 pub fn is_symmetric(tape: &Tape, e: E<'_>, n: usize) -> bool {
     symmetric(&tape.graph.borrow(), e.id, n as u32, DEPTH)
 }
@@ -133,7 +133,7 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
     }
 }
 
-/// A matrix put together from scalars.
+/// Returns whether a matrix of separate scalars is symmetric.
 fn cells_symmetric(g: &Graph, args: &[NodeId], n: u32) -> bool {
     let mut cells: Vec<(NodeId, u32)> = Vec::new();
     for arg in args {

@@ -9,7 +9,7 @@ use jensen_graph::ElemOp;
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
 
-/// `e` as argument number `which` of `op`: for draws that skip the branch, a harmless number.
+/// Returns `e` as argument number `which` of `op`: for draws that skip the branch, a harmless number.
 pub(super) fn argument<'g>(op: ElemOp, which: usize, e: E<'g>) -> E<'g> {
     let Some(taken) = e.tape.taken.get() else {
         return e;

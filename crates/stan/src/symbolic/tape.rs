@@ -43,7 +43,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// A node as an expression.
+    /// Returns a node as an expression.
     pub fn e(&self, id: NodeId) -> E<'_> {
         E { tape: self, id }
     }
@@ -57,17 +57,17 @@ impl Tape {
         });
     }
 
-    /// A constant scalar.
+    /// Returns a constant scalar.
     pub fn constant(&self, value: f64) -> E<'_> {
         self.e(self.graph.borrow_mut().constant(value))
     }
 
-    /// A constant vector.
+    /// Returns a constant vector.
     pub fn vector(&self, values: &[f64]) -> E<'_> {
         self.e(self.graph.borrow_mut().vector(values))
     }
 
-    /// One known number for each record.
+    /// Returns one known number for each record.
     pub fn column(&self, values: &[f64]) -> E<'_> {
         let first = values.first().map_or(0, |x| x.to_bits());
         if values.iter().all(|x| x.to_bits() == first) {
@@ -76,7 +76,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Known numbers in the form of `like`: one per record, or elements.
+    /// Returns known numbers in the form of `like`: one per record, or elements.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)
@@ -85,7 +85,7 @@ impl Tape {
         }
     }
 
-    /// An elementwise operation. If its arguments are known for each record, so is the result.
+    /// Returns an elementwise operation. If its arguments are known for each record, so is the result.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
         let mixed = {
             let g = self.graph.borrow();
@@ -149,7 +149,7 @@ impl Tape {
         self.e(id)
     }
 
-    /// Values in sequence.
+    /// Returns values in sequence.
     pub fn concat<'g>(&'g self, parts: &[E<'g>]) -> E<'g> {
         if let [one] = parts {
             return *one;
@@ -161,7 +161,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().concat(&ids))
     }
 
-    /// A sum of values of one shape (scalars broadcast) as a balanced tree.
+    /// Returns a sum of values of one shape (scalars broadcast) as a balanced tree.
     pub fn add_all<'g>(&'g self, terms: &[E<'g>]) -> E<'g> {
         match *terms {
             [] => self.constant(0.0),
@@ -188,7 +188,7 @@ impl Tape {
     }
 }
 
-/// A known scalar, or the numbers of a record column.
+/// Returns a known scalar, or the numbers of a record column.
 fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
     match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -233,14 +233,14 @@ impl<'g> E<'g> {
         E { id, ..self }
     }
 
-    /// An elementwise operation.
+    /// Returns an elementwise operation.
     pub fn op1(self, op: ElemOp) -> Self {
         let x = masked::argument(op, 0, self);
         let id = x.tape.elem(op, &[x.id]);
         E { id, ..self }
     }
 
-    /// An elementwise operation of two arguments.
+    /// Returns an elementwise operation of two arguments.
     pub fn op2(self, op: ElemOp, other: E<'g>) -> Self {
         let (x, y) = (
             masked::argument(op, 0, self),
@@ -250,7 +250,7 @@ impl<'g> E<'g> {
         E { id, ..self }
     }
 
-    /// An elementwise operation of three arguments.
+    /// Returns an elementwise operation of three arguments.
     pub fn op3(self, op: ElemOp, second: E<'g>, third: E<'g>) -> Self {
         let (x, y, z) = (
             masked::argument(op, 0, self),
@@ -320,7 +320,7 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// log x. For an exponential, even behind selections and concatenations, it is the exponent.
+    /// Returns log x. For an exponential, even behind selections and concatenations, it is the exponent.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -343,12 +343,12 @@ impl<'g> E<'g> {
         }
     }
 
-    /// log(1 + x)
+    /// Returns log(1 + x)
     pub fn log1p(self) -> Self {
         self.op1(ElemOp::Log1p)
     }
 
-    /// log(1 − x), without rounding for an inverse logit
+    /// Returns log(1 − x), without rounding for an inverse logit
     pub fn log1m(self) -> Self {
         match self.inv_logit_argument() {
             Some(z) => -z.log1p_exp(),
@@ -356,7 +356,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// z if this is `inv_logit(z)`.
+    /// Returns z if this is `inv_logit(z)`.
     pub fn inv_logit_argument(self) -> Option<Self> {
         let g = self.tape.graph.borrow();
         match g.op(self.id) {
@@ -368,51 +368,51 @@ impl<'g> E<'g> {
         }
     }
 
-    /// `self ≠ 0 ? x : y`
+    /// Returns `self ≠ 0 ? x : y`
     pub fn select(self, x: E<'g>, y: E<'g>) -> Self {
         let id = self.tape.elem(ElemOp::Select, &[self.id, x.id, y.id]);
         E { id, ..self }
     }
 
-    /// 1 where zero, else 0
+    /// Returns 1 where zero, else 0
     pub fn not(self) -> Self {
         let zero = self.tape.constant(0.0);
         self.eq(zero)
     }
 
-    /// A scalar with the value c.
+    /// Returns a scalar with the value c.
     pub fn num(self, c: f64) -> Self {
         self.tape.constant(c)
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
         self.tape.graph.borrow().shape(self.id).len as usize
     }
 
-    /// The elements if they are known.
+    /// Returns the elements if they are known.
     pub fn values(self) -> Option<Vec<f64>> {
         let g = self.tape.graph.borrow();
         g.constant_value(self.id).map(<[f64]>::to_vec)
     }
 
-    /// The element of a known scalar.
+    /// Returns the element of a known scalar.
     pub fn scalar(self) -> Option<f64> {
         self.tape.graph.borrow().scalar_value(self.id)
     }
 
-    /// Whether the value is known.
+    /// Returns whether the value is known.
     pub fn is_constant(self) -> bool {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }
 
-    /// Whether there is one value per record.
+    /// Returns whether there is one value per record.
     pub fn is_record(self) -> bool {
         self.tape.graph.borrow().shape(self.id).record
     }
 
-    /// The number, or the numbers of all records, if they are known.
+    /// Returns the number, or the numbers of all records, if they are known.
     pub fn data(self) -> Option<Vec<f64>> {
         let g = self.tape.graph.borrow();
         match g.shape(self.id).record {
@@ -449,7 +449,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// The sum over records. A value that does not depend on records counts once for each record.
+    /// Returns the sum over records. A value that does not depend on records counts once for each record.
     pub fn sum_records(self) -> Self {
         self.with(|g| {
             if g.shape(self.id).record {
@@ -468,7 +468,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// `self[index[i]]`
+    /// Returns `self[index[i]]`
     pub fn gather(self, index: &[u32]) -> Self {
         if self.is_record() {
             return if index.len() == 1 {
@@ -491,7 +491,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Elements `start .. start + len`.
+    /// Returns the elements `start .. start + len`.
     pub fn slice(self, start: usize, len: usize) -> Self {
         if self.is_record() {
             return self.repeat(len);
@@ -499,7 +499,7 @@ impl<'g> E<'g> {
         self.with(|g| g.slice(self.id, start, len))
     }
 
-    /// A scalar repeated `len` times.
+    /// Returns a scalar repeated `len` times.
     pub fn repeat(self, len: usize) -> Self {
         if self.is_record() && len != 1 {
             return self.tape.no_form("a value of one record repeated");
@@ -513,7 +513,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Sum of all elements.
+    /// Returns the sum of all elements.
     pub fn sum(self) -> Self {
         if let Some(one) = self.one_record("a sum") {
             return one;
@@ -527,7 +527,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Largest element.
+    /// Returns the largest element.
     pub fn max(self) -> Self {
         if let Some(one) = self.one_record("a maximum") {
             return one;
@@ -535,7 +535,7 @@ impl<'g> E<'g> {
         self.with(|g| g.max(self.id))
     }
 
-    /// Running sums.
+    /// Returns running sums.
     pub fn cumsum(self) -> Self {
         if let Some(one) = self.one_record("a running sum") {
             return one;
@@ -543,7 +543,7 @@ impl<'g> E<'g> {
         self.with(|g| g.cumsum(self.id))
     }
 
-    /// The transpose of a `rows × cols` matrix.
+    /// Returns the transpose of a `rows × cols` matrix.
     pub fn transpose(self, rows: usize, cols: usize) -> Self {
         if rows <= 1 || cols <= 1 {
             return self;
@@ -554,12 +554,12 @@ impl<'g> E<'g> {
         self.with(|g| g.transpose(self.id, rows, cols))
     }
 
-    /// Product of an `m × k` and a `k × n` matrix.
+    /// Returns the product of an `m × k` and a `k × n` matrix.
     pub fn matmul(self, other: E<'g>, m: usize, k: usize, n: usize) -> Self {
         self.matmul_with(other, m, k, n, false, false)
     }
 
-    /// Product of an `m × k` and a `k × n` matrix, either stored transposed.
+    /// Returns the product of an `m × k` and a `k × n` matrix, either stored transposed.
     pub fn matmul_with(
         self,
         other: E<'g>,
@@ -589,7 +589,7 @@ impl<'g> E<'g> {
         self.with(|g| g.matmul(self.id, other.id, dims))
     }
 
-    /// Lower Cholesky factor of an `n × n` matrix.
+    /// Returns the lower Cholesky factor of an `n × n` matrix.
     pub fn cholesky(self, n: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a Cholesky factor");
@@ -616,7 +616,7 @@ impl<'g> E<'g> {
         l
     }
 
-    /// X with L X = B (or Lᵀ X = B); `self` is the lower triangular `n × n` matrix L.
+    /// Returns X with L X = B (or Lᵀ X = B); `self` is the lower triangular `n × n` matrix L.
     pub fn tri_solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
         if self.is_record() || b.is_record() {
             return self.tape.no_form("a system of equations");
@@ -624,7 +624,7 @@ impl<'g> E<'g> {
         self.with(|g| g.tri_solve(self.id, b.id, n, cols, transposed))
     }
 
-    /// X with A X = B (or Aᵀ X = B); `self` is the `n × n` matrix A.
+    /// Returns X with A X = B (or Aᵀ X = B); `self` is the `n × n` matrix A.
     pub fn solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
         if self.is_record() || b.is_record() {
             return self.tape.no_form("a system of equations");
@@ -632,7 +632,7 @@ impl<'g> E<'g> {
         self.with(|g| g.solve(self.id, b.id, n, cols, transposed))
     }
 
-    /// log |det| of an `n × n` matrix.
+    /// Returns log |det| of an `n × n` matrix.
     pub fn log_abs_det(self, n: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a determinant");
@@ -640,7 +640,7 @@ impl<'g> E<'g> {
         self.with(|g| g.log_abs_det(self.id, n))
     }
 
-    /// Eigenvalues, ascending, and eigenvectors of a symmetric `n × n` matrix.
+    /// Returns eigenvalues, ascending, and eigenvectors of a symmetric `n × n` matrix.
     pub fn eigen_sym(self, n: usize) -> (Self, Self) {
         if self.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -650,8 +650,8 @@ impl<'g> E<'g> {
         (both.slice(0, n), both.slice(n, n * n))
     }
 
-    /// Eigenvalues and eigenvectors of the complex `n × n` matrix with this real part, or of its Hermitian part: the
-    /// real and the imaginary parts of both.
+    /// Returns eigenvalues and eigenvectors of the complex `n × n` matrix with this real part, or of its Hermitian
+    /// part: the real and the imaginary parts of both.
     pub fn eigen(self, im: E<'g>, n: usize, hermitian: bool) -> [[Self; 2]; 2] {
         if self.is_record() || im.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -663,8 +663,8 @@ impl<'g> E<'g> {
         [parts(0, n), parts(2 * n, n * n)]
     }
 
-    /// The hypergeometric function of this vector, which contains `above` numerator parameters, `below` denominator
-    /// parameters and the argument.
+    /// Returns the hypergeometric function of this vector, which contains `above` numerator parameters, `below`
+    /// denominator parameters and the argument.
     pub fn hypergeometric(self, above: usize, below: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a hypergeometric function");
@@ -682,13 +682,13 @@ impl<'g> E<'g> {
         self.with(|g| g.scatter_add(self.id, index, len))
     }
 
-    /// The diagonal of an `n`-row matrix with `m` diagonal elements.
+    /// Returns the diagonal of an `n`-row matrix with `m` diagonal elements.
     pub fn diagonal(self, n: usize, m: usize) -> Self {
         let index: Vec<u32> = (0..m).map(|i| (i * n + i) as u32).collect();
         self.gather(&index)
     }
 
-    /// log Σ exp over all elements.
+    /// Returns log Σ exp over all elements.
     pub fn log_sum_exp(self) -> Self {
         match self.len() {
             0 => self.num(f64::NEG_INFINITY),

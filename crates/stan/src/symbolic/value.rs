@@ -30,7 +30,7 @@ pub enum Leaf {
 }
 
 impl Leaf {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn size(self) -> usize {
         match self {
             Leaf::Scalar => 1,
@@ -39,7 +39,7 @@ impl Leaf {
         }
     }
 
-    /// Rows and columns; a scalar is 1 × 1.
+    /// Returns rows and columns; a scalar is 1 × 1.
     pub fn extents(self) -> (usize, usize) {
         match self {
             Leaf::Scalar => (1, 1),
@@ -61,7 +61,7 @@ pub struct Dims {
 }
 
 impl Dims {
-    /// The extents of a value that is not an array.
+    /// Returns the extents of a value that is not an array.
     pub fn leaf(leaf: Leaf) -> Dims {
         Dims {
             array: Vec::new(),
@@ -79,7 +79,7 @@ impl Dims {
         self.array.iter().product()
     }
 
-    /// All extents, array dimensions first.
+    /// Returns all extents, array dimensions first.
     pub fn extents(&self) -> Vec<usize> {
         let mut all = self.array.clone();
         match self.leaf {
@@ -90,7 +90,7 @@ impl Dims {
         all
     }
 
-    /// Stride in storage along each extent.
+    /// Returns the stride in storage along each extent.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.array.len()];
         let mut stride = self.leaf.size();
@@ -111,7 +111,7 @@ impl Dims {
         self.array.is_empty() && self.leaf == Leaf::Scalar
     }
 
-    /// The shape in words: `array[2,4] vector[3]`.
+    /// Returns the shape in words: `array[2,4] vector[3]`.
     pub fn describe(&self) -> String {
         let leaf = match self.leaf {
             Leaf::Scalar => "real".to_string(),
@@ -160,7 +160,7 @@ impl Dims {
         Some(Dims { array, leaf })
     }
 
-    /// The known value of these extents.
+    /// Returns the known value of these extents.
     pub fn value(&self, numbers: &[f64]) -> Value {
         self.value_below(0, numbers)
     }
@@ -215,7 +215,7 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// The elements, separately; changes the representation.
+    /// Returns the elements, separately; changes the representation.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
             let cells = (0..self.dims.size())
@@ -289,7 +289,7 @@ impl From<Arc<Value>> for Sym {
 }
 
 impl From<E<'_>> for Sym {
-    /// A scalar.
+    /// Returns a scalar.
     fn from(e: E<'_>) -> Sym {
         match e.scalar() {
             Some(x) => Sym::Real(x),
@@ -299,7 +299,7 @@ impl From<E<'_>> for Sym {
 }
 
 impl Sym {
-    /// A container with the elements of a node; a known one if the node is known.
+    /// Returns a container with the elements of a node; a known one if the node is known.
     pub fn flat(dims: Dims, e: E<'_>) -> Sym {
         if dims.is_scalar() {
             return e.into();
@@ -313,7 +313,7 @@ impl Sym {
         })
     }
 
-    /// A container with these elements; a known one if all are known.
+    /// Returns a container with these elements; a known one if all are known.
     pub fn cells(dims: Dims, cells: Vec<Cell>) -> Sym {
         let known = |cell: &Cell| match cell {
             Cell::Const(x) => Some(*x),
@@ -328,7 +328,7 @@ impl Sym {
         })
     }
 
-    /// The value if all of it is known.
+    /// Returns the value if all of it is known.
     pub fn known(&self) -> Option<Cow<'_, Value>> {
         Some(match self {
             Sym::Int(i) => Cow::Owned(Value::Int(*i)),
@@ -349,7 +349,7 @@ impl Sym {
         })
     }
 
-    /// Whether all of it is known.
+    /// Returns whether all of it is known.
     pub fn is_known(&self) -> bool {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
@@ -363,7 +363,7 @@ impl Sym {
         }
     }
 
-    /// A known `int`.
+    /// Returns a known `int`.
     ///
     /// # Errors
     /// Fails if the value depends on parameters.
@@ -381,7 +381,7 @@ impl Sym {
         }
     }
 
-    /// A known size or count.
+    /// Returns a known size or count.
     ///
     /// # Errors
     /// Fails if the value is negative or depends on parameters.
@@ -414,7 +414,7 @@ impl Sym {
         matches!(self, Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_))
     }
 
-    /// The shape in words.
+    /// Returns the shape in words.
     pub fn describe(&self) -> String {
         match self {
             Sym::Int(_) => "int".into(),
@@ -435,7 +435,7 @@ impl Sym {
         }
     }
 
-    /// All elements as one node.
+    /// Returns all elements as one node.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -480,7 +480,7 @@ impl Sym {
         })
     }
 
-    /// All elements, separately.
+    /// Returns all elements, separately.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -497,7 +497,7 @@ impl Sym {
         }
     }
 
-    /// All elements as cells.
+    /// Returns all elements as cells.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -523,8 +523,8 @@ impl Sym {
         })
     }
 
-    /// Whether the elements should be handled separately. They should if the value is short and is either stored that
-    /// way or inside an unrolled loop, or if it has values of each record.
+    /// Returns whether the elements should be handled separately. They should if the value is short and is either
+    /// stored that way or inside an unrolled loop, or if it has values of each record.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
@@ -535,7 +535,7 @@ impl Sym {
         }
     }
 
-    /// One record of a container over the records; any other value unchanged.
+    /// Returns one record of a container over the records; any other value unchanged.
     pub fn one_record(&self) -> Sym {
         match self {
             Sym::Records(one) => (**one).clone(),
@@ -543,7 +543,7 @@ impl Sym {
         }
     }
 
-    /// Whether some element is one value for each record.
+    /// Returns whether some element is one value for each record.
     pub fn has_records(&self, tape: &Tape) -> bool {
         if tape.records.get().is_none() {
             return false;
@@ -563,7 +563,7 @@ impl Sym {
         }
     }
 
-    /// A tuple, or an array of tuples, with separate parts.
+    /// Returns a tuple, or an array of tuples, with separate parts.
     pub fn unpacked(&self) -> Option<Sym> {
         let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
         match self {
@@ -577,7 +577,7 @@ impl Sym {
         }
     }
 
-    /// A value of type `ty`. If that type contains ints, numbers that the graph computed become ints again.
+    /// Returns a value of type `ty`. If that type contains ints, numbers that the graph computed become ints again.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
@@ -593,7 +593,7 @@ impl Sym {
         }
     }
 
-    /// The value as one of type `ty`.
+    /// Returns the value as one of type `ty`.
     pub fn promote(self, ty: &Type) -> Sym {
         match self {
             Sym::Int(i) if *ty == Type::Real => Sym::Real(f64::from(i)),
@@ -621,7 +621,7 @@ fn complex_here() -> FnError {
     FnError::unsupported("complex numbers are not supported yet in this part of the log density")
 }
 
-/// The error of a function of all records at once.
+/// Returns the error of a function of all records at once.
 pub fn interacting() -> FnError {
     FnError::records(
         "records interact: this needs all records together, so the log density is not a sum over records",
@@ -632,7 +632,7 @@ fn whole_overlay() -> FnError {
     FnError::records("an iteration of the loop reads a whole container that iterations assign to")
 }
 
-/// A cell as a scalar.
+/// Returns a cell as a scalar.
 pub fn cell_e(tape: &Tape, cell: Cell) -> E<'_> {
     match cell {
         Cell::Const(x) => tape.constant(x),
@@ -640,7 +640,7 @@ pub fn cell_e(tape: &Tape, cell: Cell) -> E<'_> {
     }
 }
 
-/// A scalar as a cell.
+/// Returns a scalar as a cell.
 pub fn e_cell(e: E<'_>) -> Cell {
     match e.scalar() {
         Some(x) => Cell::Const(x),
@@ -648,7 +648,7 @@ pub fn e_cell(e: E<'_>) -> Cell {
     }
 }
 
-/// The node with these elements. Runs of constants and of elements of one node stay contiguous.
+/// Returns the node with these elements. Runs of constants and of elements of one node stay contiguous.
 pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
     let mut parts: Vec<E<'g>> = Vec::new();
     let mut at = 0;
@@ -687,7 +687,7 @@ pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
 }
 
 impl Sym {
-    /// The elements at `index` (positions in storage order), as a value of other extents.
+    /// Returns the elements at `index` (positions in storage order), as a value of other extents.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -704,7 +704,7 @@ impl Sym {
         })
     }
 
-    /// A container of these elements: element by element if short, otherwise as one node.
+    /// Returns a container of these elements: element by element if short, otherwise as one node.
     pub fn joined(tape: &Tape, dims: Dims, cells: Vec<Cell>) -> Sym {
         if dims.is_scalar() {
             return match cells[0] {

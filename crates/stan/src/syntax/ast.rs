@@ -22,7 +22,7 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// The block's name in source.
+    /// Returns the block's name in source.
     pub fn name(self) -> &'static str {
         match self {
             BlockKind::Functions => "functions",
@@ -140,7 +140,7 @@ pub enum InfixOp {
 }
 
 impl InfixOp {
-    /// The operator in source.
+    /// Returns the operator in source.
     pub fn symbol(self) -> &'static str {
         use InfixOp::*;
         match self {
@@ -224,7 +224,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Whether the list is empty.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.lower.is_none()
             && self.upper.is_none()

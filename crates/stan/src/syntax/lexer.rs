@@ -7,7 +7,7 @@ use crate::source::{FileId, SourceFile, Span};
 
 /// Finds included files. The parser itself opens no files.
 pub trait IncludeResolver {
-    /// The text of an included file, or the reason why there is none.
+    /// Returns the text of an included file, or the reason why there is none.
     ///
     /// `path` is relative, uses `/`, and never leaves the directory in which it is looked up: paths with a drive or
     /// `..` that leave it are rejected before this call, and a leading `/` is removed.
@@ -203,8 +203,8 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// The path without `.`, `..` and a leading `/`, which denotes the directory of includes as in Stan. Fails with the
-/// reason if the path leaves that directory.
+/// Returns the path without `.`, `..` and a leading `/`, which denotes the directory of includes as in Stan. Fails with
+/// the reason if the path leaves that directory.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("no file is named");

@@ -125,7 +125,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// The kind of a word: a keyword or a name.
+    /// Returns the kind of a word: a keyword or a name.
     pub(super) fn of_word(word: &str) -> Self {
         use TokenKind::*;
         match word {
@@ -182,17 +182,17 @@ impl TokenKind {
         }
     }
 
-    /// Whether this word cannot be a name.
+    /// Returns whether this word cannot be a name.
     pub fn is_keyword(self) -> bool {
         (TokenKind::Functions as u8..=TokenKind::Multiplier as u8).contains(&(self as u8))
     }
 
-    /// Whether a type starts here.
+    /// Returns whether a type starts here.
     pub fn starts_type(self) -> bool {
         (TokenKind::Void as u8..=TokenKind::RowStochastic as u8).contains(&(self as u8))
     }
 
-    /// The name of the token in messages.
+    /// Returns the name of the token in messages.
     pub fn describe(self) -> &'static str {
         use TokenKind::*;
         match self {

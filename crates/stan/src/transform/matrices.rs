@@ -2,7 +2,7 @@
 
 use super::{Violation, vectors};
 
-/// log(1 − tanh² z)
+/// Returns log(1 − tanh² z).
 fn log_sech2(z: f64) -> f64 {
     2.0 * (std::f64::consts::LN_2 - z.abs() - (-2.0 * z.abs()).exp().ln_1p())
 }
@@ -51,7 +51,7 @@ pub(super) fn sum_to_zero_free(x: &[f64], rows: usize, cols: usize, out: &mut Ve
     }
 }
 
-/// Rows of the factor from canonical partial correlations, in row order.
+/// Computes rows of the factor from canonical partial correlations, in row order.
 pub(super) fn cholesky_corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + n * n, 0.0);
@@ -83,7 +83,7 @@ pub(super) fn cholesky_corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// The correlation matrix of canonical partial correlations in column order.
+/// Computes the correlation matrix of canonical partial correlations in column order.
 pub(super) fn corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let mut l = vec![0.0; n * n];
     let mut log_rest = vec![0.0f64; n];
@@ -122,7 +122,8 @@ pub(super) fn corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) -> Result<(), V
     Ok(())
 }
 
-/// Rows of the lower triangle, with the exponential of the diagonal. Rows below the square are not transformed.
+/// Computes rows of the lower triangle, with the exponential of the diagonal. Rows below the square are not
+/// transformed.
 pub(super) fn cholesky_cov(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);
@@ -179,7 +180,7 @@ fn push_product(l: &[f64], n: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// The lower Cholesky factor, column-major, reading the lower triangle.
+/// Computes the lower Cholesky factor, column-major, reading the lower triangle.
 pub(super) fn cholesky(x: &[f64], n: usize, what: &str) -> Result<Vec<f64>, Violation> {
     // Rows and columns are exchanged before and after.
     let transposed = |x: &[f64]| -> Vec<f64> {

@@ -55,7 +55,7 @@ pub(super) fn sum_to_zero_free(x: &[f64], out: &mut Vec<f64>) {
     }
 }
 
-/// The softmax of the zero-sum vector; log-Jacobian Σ log xₖ + ½ log K.
+/// Computes the softmax of the zero-sum vector; log-Jacobian Σ log xₖ + ½ log K.
 pub(super) fn simplex(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     sum_to_zero(z, n, out);

@@ -9,7 +9,7 @@ use crate::value::error::{FnError, FnResult};
 use crate::value::ops::Scalar;
 use crate::value::{Mat, Matrix};
 
-/// `a · b`
+/// Returns `a · b`
 pub fn multiply<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
     let (m, k, n) = (a.rows(), a.cols(), b.cols());
     if m.min(k).min(n) >= LARGE {
@@ -27,7 +27,7 @@ pub fn multiply<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
     out
 }
 
-/// The identity.
+/// Returns the identity.
 pub fn identity(n: usize) -> Matrix {
     Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 })
 }
@@ -167,7 +167,7 @@ impl<T: Scalar> Lu<T> {
     }
 }
 
-/// `a⁻¹ b`
+/// Returns `a⁻¹ b`
 ///
 /// # Errors
 /// Fails if `a` is not square or does not fit `b`.
@@ -183,7 +183,7 @@ pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
     Ok(lu(a).solve(b))
 }
 
-/// The lower Cholesky factor.
+/// Returns the lower Cholesky factor.
 ///
 /// # Errors
 /// Fails if the matrix is not symmetric or not positive definite, which rejects the point.
@@ -199,7 +199,7 @@ pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
     Ok(Mat::from_fn(n, n, |i, j| l[i * n + j]))
 }
 
-/// `l⁻¹ b` with the lower triangle of `l`.
+/// Computes `l⁻¹ b` with the lower triangle of `l`.
 pub fn solve_lower(l: &Matrix, b: &Matrix) -> Matrix {
     let n = l.rows();
     let mut x = b.clone();
@@ -218,7 +218,7 @@ pub fn solve_lower(l: &Matrix, b: &Matrix) -> Matrix {
     x
 }
 
-/// `l⁻ᵀ b` with the lower triangle of `l`.
+/// Computes `l⁻ᵀ b` with the lower triangle of `l`.
 pub fn solve_lower_transposed(l: &Matrix, b: &Matrix) -> Matrix {
     let n = l.rows();
     let mut x = b.clone();
@@ -237,18 +237,18 @@ pub fn solve_lower_transposed(l: &Matrix, b: &Matrix) -> Matrix {
     x
 }
 
-/// `Σ⁻¹ b` from the Cholesky factor of `Σ`.
+/// Returns `Σ⁻¹ b` from the Cholesky factor of `Σ`.
 pub fn solve_cholesky(l: &Matrix, b: &Matrix) -> Matrix {
     solve_lower_transposed(l, &solve_lower(l, b))
 }
 
-/// `log |Σ|` from the Cholesky factor of `Σ`.
+/// Returns `log |Σ|` from the Cholesky factor of `Σ`.
 pub fn log_det_cholesky(l: &Matrix) -> f64 {
     (0..l.rows()).map(|i| 2.0 * l[(i, i)].abs().ln()).sum()
 }
 
-/// Eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix. The largest component of each vector is
-/// positive.
+/// Returns eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix. The largest component of each
+/// vector is positive.
 pub fn eigen_symmetric(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
     let (values, vectors) = jensen_math::dense::eigen_symmetric(a.data(), n);
@@ -263,8 +263,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: the given number of columns of the orthogonal factor, and the upper factor with the shape of `a` and
-/// a non-negative diagonal, as in Stan.
+/// Returns Householder QR: the given number of columns of the orthogonal factor, and the upper factor with the shape of
+/// `a` and a non-negative diagonal, as in Stan.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
@@ -287,7 +287,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// The factors of [`qr`], up to signs.
+/// Returns the factors of [`qr`], up to signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
@@ -329,9 +329,9 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The largest component of each pair of vectors is positive. For small k, the vectors on
-/// the longer side are NaN for singular values of 0. For large k, they complete the orthogonal basis.
+/// Returns singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided
+/// Jacobi rotations where k is small. The largest component of each pair of vectors is positive. For small k, the
+/// vectors on the longer side are NaN for singular values of 0. For large k, they complete the orthogonal basis.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
@@ -398,8 +398,8 @@ fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec
     (left, values, right)
 }
 
-/// The singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of vectors makes its
-/// largest component positive.
+/// Returns the singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of vectors makes
+/// its largest component positive.
 pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex64>) {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
@@ -411,7 +411,7 @@ pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex
     )
 }
 
-/// The matrix exponential by scaling, a Taylor polynomial of degree 24 and squaring.
+/// Computes the matrix exponential by scaling, a Taylor polynomial of degree 24 and squaring.
 pub fn exponential(a: &Matrix) -> Matrix {
     let n = a.rows();
     let norm = (0..n)

@@ -59,7 +59,7 @@ pub struct FnError {
 }
 
 impl FnError {
-    /// An argument outside the domain of a function, which rejects the point.
+    /// Returns the error of an argument outside the domain of a function, which rejects the point.
     pub fn domain(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Rejected,
@@ -67,7 +67,7 @@ impl FnError {
         }
     }
 
-    /// Sizes or values that are wrong at every point.
+    /// Returns the error of sizes or values that are wrong at every point.
     pub fn invalid(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Failed,
@@ -75,7 +75,7 @@ impl FnError {
         }
     }
 
-    /// A feature of the language that this evaluator lacks.
+    /// Returns the error of a language feature that this evaluator lacks.
     pub fn unsupported(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Unsupported,
@@ -193,7 +193,7 @@ impl Halt {
         }
     }
 
-    /// The error that ends the evaluation at `span`, if an interrupt is pending.
+    /// Returns the error that ends the evaluation at `span`, if an interrupt is pending.
     ///
     /// # Errors
     /// Returns the reason, as [`ErrorKind::Limit`].
@@ -271,7 +271,7 @@ pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
     Ok(())
 }
 
-/// `1.500 GiB`.
+/// Returns `1.500 GiB`.
 pub fn show_bytes(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes;

@@ -140,8 +140,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// The part of `value` that `idx` names. `ty`, the type of that part, determines the element type of an empty array.
-/// Without it an empty array is a [`Value::Array`].
+/// Returns the part of `value` that `idx` names. `ty`, the type of that part, determines the element type of an empty
+/// array. Without it an empty array is a [`Value::Array`].
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -378,7 +378,7 @@ pub enum Step {
     Component(usize),
 }
 
-/// The part of `value` at the end of a path.
+/// Returns the part of `value` at the end of a path.
 ///
 /// # Errors
 /// Fails if an index is out of bounds.

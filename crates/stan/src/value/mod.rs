@@ -39,7 +39,7 @@ pub struct Mat<T> {
 pub type Matrix = Mat<f64>;
 
 impl<T: Copy> Mat<T> {
-    /// A matrix of `rows × cols` from its elements, column after column.
+    /// Builds a `rows × cols` matrix from its elements in column-major order.
     ///
     /// # Panics
     /// Panics if the number of elements differs, which is a bug in the caller.
@@ -48,7 +48,7 @@ impl<T: Copy> Mat<T> {
         Mat { rows, cols, data }
     }
 
-    /// All elements equal to `value`.
+    /// Returns all elements equal to `value`.
     pub fn filled(rows: usize, cols: usize, value: T) -> Self {
         Mat::new(rows, cols, vec![value; rows * cols])
     }
@@ -74,27 +74,27 @@ impl<T: Copy> Mat<T> {
         self.cols
     }
 
-    /// The elements, column after column.
+    /// The elements in column-major order.
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
-    /// The elements, column after column.
+    /// The elements in column-major order.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
-    /// The elements, column after column.
+    /// Returns the elements in column-major order.
     pub fn into_data(self) -> Vec<T> {
         self.data
     }
 
-    /// Column `j`, from 0.
+    /// Returns the column `j`, from 0.
     pub fn column(&self, j: usize) -> &[T] {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// Row `i`, from 0.
+    /// Returns the row `i`, from 0.
     pub fn row(&self, i: usize) -> Vec<T> {
         (0..self.cols).map(|j| self[(i, j)]).collect()
     }
@@ -104,7 +104,7 @@ impl<T: Copy> Mat<T> {
         Mat::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
-    /// A matrix of the same shape with `f` of each element.
+    /// Returns a matrix of the same shape with `f` of each element.
     pub fn map<U: Copy>(&self, f: impl FnMut(T) -> U) -> Mat<U> {
         Mat {
             rows: self.rows,
@@ -168,7 +168,7 @@ fn mismatch(expected: &str, found: &Value) -> FnError {
 }
 
 impl Value {
-    /// The array of these elements, which are of type `element`.
+    /// Returns the array of these elements, which are of type `element`.
     pub fn array(elements: Vec<Value>, element: &Type) -> Value {
         match element {
             Type::Int => Ints(
@@ -187,7 +187,7 @@ impl Value {
         }
     }
 
-    /// An `int`.
+    /// Returns an `int`.
     ///
     /// # Errors
     /// Fails if the value is not an `int`.
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// A count, which is an `int` that is not negative.
+    /// Returns a count, which is an `int` that is not negative.
     ///
     /// # Errors
     /// Fails if the value is negative, or not an `int`.
@@ -208,7 +208,7 @@ impl Value {
             .map_err(|_| FnError::invalid(format!("{what} is {n}, but must not be negative")))
     }
 
-    /// A `real` or `int` as a number.
+    /// Returns a `real` or `int` as a number.
     ///
     /// # Errors
     /// Fails for other values.
@@ -220,7 +220,7 @@ impl Value {
         }
     }
 
-    /// A complex number. A real number becomes a complex one.
+    /// Returns a complex number. A real number becomes a complex one.
     ///
     /// # Errors
     /// Fails if the value is neither real nor complex.
@@ -231,7 +231,7 @@ impl Value {
         }
     }
 
-    /// A real matrix.
+    /// Returns a real matrix.
     ///
     /// # Errors
     /// Fails if the value is not a real matrix.
@@ -242,7 +242,7 @@ impl Value {
         }
     }
 
-    /// A one-dimensional `array` of `int`.
+    /// Returns a one-dimensional `array` of `int`.
     ///
     /// # Errors
     /// Fails if the value is not such an array.
@@ -253,7 +253,7 @@ impl Value {
         }
     }
 
-    /// The elements of a vector, row vector or array of reals without copying.
+    /// Returns the elements of a vector, row vector or array of reals without copying.
     ///
     /// # Errors
     /// Fails for other values.
@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// The elements of an array.
+    /// Returns the elements of an array.
     ///
     /// # Errors
     /// Fails if the value is not an array.
@@ -278,7 +278,7 @@ impl Value {
         }
     }
 
-    /// Number of elements of an array, vector or matrix; 1 for a scalar.
+    /// Returns the number of elements of an array, vector or matrix; 1 for a scalar.
     pub fn len(&self) -> usize {
         match self {
             Ints(x) => x.len(),
@@ -321,7 +321,7 @@ impl Value {
         dims
     }
 
-    /// Every number inside, in storage order: arrays element after element, matrices column after column, complex
+    /// Every number inside, in storage order: arrays element after element, matrices in column-major order, complex
     /// numbers real part first.
     pub fn numbers(&self) -> Vec<f64> {
         let mut out = Vec::new();
@@ -374,7 +374,7 @@ impl Value {
         out.extend(column_major(&dims, flat.len() / outer, unit).map(|at| flat[at]));
     }
 
-    /// `f` of every real (or int, as a real) inside, container by container.
+    /// Returns `f` of every real (or int, as a real) inside, container by container.
     ///
     /// # Errors
     /// Fails if it contains complex numbers or tuples.
@@ -393,7 +393,7 @@ impl Value {
         })
     }
 
-    /// `f` of every complex number inside, with reals converted to complex numbers.
+    /// Returns `f` of every complex number inside, with reals converted to complex numbers.
     ///
     /// # Errors
     /// Fails if it contains tuples.
@@ -423,7 +423,7 @@ impl Value {
         })
     }
 
-    /// Whether the value contains a complex number.
+    /// Returns whether the value contains a complex number.
     pub fn has_complex(&self) -> bool {
         match self {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => true,
@@ -432,7 +432,7 @@ impl Value {
         }
     }
 
-    /// The value as one of type `ty`: ints become reals, reals complex numbers, elementwise.
+    /// Returns the value as one of type `ty`: ints become reals, reals complex numbers, elementwise.
     pub fn promote(self, ty: &Type) -> Value {
         match (self, ty) {
             (Int(i), Type::Real) => Real(f64::from(i)),
@@ -459,7 +459,7 @@ impl Value {
         }
     }
 
-    /// The shape in words, for messages: `vector[3]`, `array[2,4] int`.
+    /// Returns the shape in words, for messages: `vector[3]`, `array[2,4] int`.
     pub fn describe(&self) -> String {
         let mut dims = Vec::new();
         let mut value = self;
@@ -501,8 +501,8 @@ impl Value {
         }
     }
 
-    /// Whether both have the same shape, so that one may be assigned to the other. Dimensions below an empty array of
-    /// arrays count as equal.
+    /// Returns whether both have the same shape, so that one may be assigned to the other. Dimensions below an empty
+    /// array of arrays count as equal.
     pub fn same_shape(&self, other: &Value) -> bool {
         match (self, other) {
             (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => {
@@ -536,7 +536,7 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// The format of `print`: six significant digits, `[a,b]` for every container, and the rows of a matrix in
+    /// Returns the format of `print`: six significant digits, `[a,b]` for every container, and the rows of a matrix in
     /// brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
@@ -565,7 +565,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Six significant digits without trailing zeros, as C++ streams print.
+/// Returns six significant digits without trailing zeros, as C++ streams print.
 pub fn significant(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();
@@ -605,7 +605,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// The value, copied if it is shared.
+    /// Returns the value, copied if it is shared.
     pub fn into_value(self) -> Value {
         match self {
             Operand::Owned(v) => v,
@@ -613,7 +613,7 @@ impl Operand {
         }
     }
 
-    /// The value behind the reference counter.
+    /// Returns the value behind the reference counter.
     pub fn into_shared(self) -> Arc<Value> {
         match self {
             Operand::Owned(v) => Arc::new(v),
@@ -632,8 +632,9 @@ impl Deref for Operand {
     }
 }
 
-/// Storage positions of an array with these extents, in the order of Stan's CSV files, where the first index runs
-/// fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers stay together.
+/// Returns storage positions of an array with these extents, in the order of Stan's CSV files, where the first index
+/// runs fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers stay
+/// together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {

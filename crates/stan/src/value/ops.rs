@@ -24,7 +24,7 @@ pub trait Scalar:
     const ZERO: Self;
     /// 1
     const ONE: Self;
-    /// Magnitude, for pivoting.
+    /// Computes the magnitude, for pivoting.
     fn magnitude(self) -> f64;
 }
 
@@ -290,7 +290,7 @@ pub fn binary(op: BinaryOp, a: &Value, b: &Value) -> FnResult<Value> {
     }
 }
 
-/// `op a`.
+/// Returns `op a`.
 ///
 /// # Errors
 /// Fails if an `int` overflows.
@@ -312,7 +312,7 @@ pub fn unary(op: UnaryOp, a: &Value) -> FnResult<Value> {
     }
 }
 
-/// `a'`
+/// Returns `a'`
 ///
 /// # Errors
 /// Fails if `a` is neither vector nor matrix; the checker excludes it.

@@ -34,7 +34,7 @@ pub enum Sized {
 }
 
 impl Sized {
-    /// Array extents, and the type below them.
+    /// Returns array extents, and the type below them.
     pub fn unwind(&self) -> (Vec<usize>, &Sized) {
         let (mut dims, mut inner) = (Vec::new(), self);
         while let Sized::Array(n, element) = inner {
@@ -44,8 +44,8 @@ impl Sized {
         (dims, inner)
     }
 
-    /// Rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1. Complex numbers count
-    /// twice in the rows.
+    /// Returns rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1. Complex numbers
+    /// count twice in the rows.
     pub fn leaf_extents(&self) -> (usize, usize) {
         match self.unwind().1 {
             Sized::Int | Sized::Real => (1, 1),
@@ -70,7 +70,7 @@ impl Sized {
         }
     }
 
-    /// Whether the innermost values are complex.
+    /// Returns whether the innermost values are complex.
     pub fn is_complex(&self) -> bool {
         matches!(
             self.unwind().1,
@@ -88,7 +88,7 @@ impl Sized {
         dims
     }
 
-    /// Number of scalars; a complex number is two.
+    /// Returns the number of scalars; a complex number is two.
     pub fn scalars(&self) -> usize {
         match self {
             Sized::Array(n, inner) => n * inner.scalars(),
@@ -100,7 +100,7 @@ impl Sized {
         }
     }
 
-    /// The value with these numbers in storage order.
+    /// Returns the value with these numbers in storage order.
     ///
     /// Missing numbers are NaN.
     pub fn from_numbers(&self, numbers: &mut impl Iterator<Item = f64>) -> Value {
@@ -131,7 +131,7 @@ impl Sized {
         }
     }
 
-    /// The value of a variable of this type before any assignment: NaN, and `i32::MIN`.
+    /// Returns the value of a variable of this type before any assignment: NaN, and `i32::MIN`.
     pub fn empty(&self) -> Value {
         let nan = Complex64::new(f64::NAN, f64::NAN);
         match self {
@@ -197,7 +197,7 @@ pub struct Part<'p> {
     pub path: Vec<usize>,
 }
 
-/// The parts of a declaration: itself, unless tuples occur in it.
+/// Returns the parts of a declaration: itself, unless tuples occur in it.
 pub fn parts<'p>(decl: &'p Decl, ty: &Sized) -> Vec<Part<'p>> {
     let mut out = Vec::new();
     let mut path = Vec::new();
@@ -260,7 +260,7 @@ fn walk<'p>(
     }
 }
 
-/// The part of `value` at `path`.
+/// Returns the part of `value` at `path`.
 pub fn part_of<'v>(value: &'v Value, path: &[usize]) -> &'v Value {
     path.iter().fold(value, |value, i| match value {
         Value::Array(x) | Value::Tuple(x) => x.get(*i).unwrap_or(value),
@@ -280,7 +280,7 @@ pub fn put_part(value: &mut Value, path: &[usize], part: Value) {
     }
 }
 
-/// The transform of a constraint without its bounds, which is enough to count coordinates.
+/// Returns the transform of a constraint without its bounds, which is enough to count coordinates.
 pub fn shape_only(constraint: &Constraint) -> Transform {
     match constraint {
         Constraint::Ordered => Transform::Ordered,

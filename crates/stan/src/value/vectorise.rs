@@ -5,8 +5,8 @@ use num_complex::Complex64;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Elements of `v` in an order in which they can be paired with a container of another kind: an `array[,]` is a matrix
-/// by rows.
+/// Returns elements of `v` in an order in which they can be paired with a container of another kind: an `array[,]` is a
+/// matrix by rows.
 fn at_matrix(v: &Value, i: usize, j: usize) -> FnResult<Value> {
     let out_of_shape = || FnError::invalid("containers of different shapes".to_string());
     match v {
@@ -27,7 +27,7 @@ fn mismatch(name: &str, a: &Value, b: &Value) -> FnError {
     ))
 }
 
-/// `f` of two arguments, element by element; a scalar is paired with every element of the other argument.
+/// Returns `f` of two arguments, element by element; a scalar is paired with every element of the other argument.
 ///
 /// # Errors
 /// Fails if both are containers of different shapes.
@@ -125,7 +125,7 @@ pub fn map2_complex(
     }
 }
 
-/// `f` of three arguments, element by element. A scalar is paired with every element.
+/// Returns `f` of three arguments, element by element. A scalar is paired with every element.
 ///
 /// # Errors
 /// Fails if containers have different shapes.

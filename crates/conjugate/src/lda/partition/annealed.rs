@@ -1,7 +1,7 @@
 //! log C(T) by annealed importance sampling, as a check on the bound.
 //!
-//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse temperature s
-//! the weight
+//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse
+//! temperature s the weight
 //!
 //! ```text
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
@@ -40,7 +40,7 @@ pub struct Annealed {
 
 const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed");
 
-/// log C at the inverse temperature s, from `particles` particles in `steps` steps from `origin`.
+/// Returns log C at the inverse temperature s, from `particles` particles in `steps` steps from `origin`.
 ///
 /// The function rounds D and N. Cost: particles × steps × tokens × (K + V).
 pub fn log_partition_annealed(
@@ -185,12 +185,12 @@ impl State {
     }
 }
 
-/// A draw from an urn that contains the counts and `a` balls of each kind.
+/// Draws from an urn that contains the counts and `a` balls of each kind.
 fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
     chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
 }
 
-/// An index with probability in proportion to its weight.
+/// Draws an index with probability in proportion to its weight.
 fn chosen(weights: impl Iterator<Item = f64> + Clone, stream: &mut Stream) -> usize {
     let mut left = stream.uniform() * weights.clone().sum::<f64>();
     let mut last = 0;

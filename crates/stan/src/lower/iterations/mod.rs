@@ -117,8 +117,8 @@ impl<'g> Lower<'_, 'g> {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations lowered together. `None` if they must be unrolled. `element` computes
-    /// the loop variable from the column of its values.
+    /// Lowers all iterations of a loop over `values` together. `None` if they must be unrolled. `element` computes the
+    /// loop variable from the column of its values.
     pub(super) fn together(
         &mut self,
         var: VarId,
@@ -224,7 +224,7 @@ impl<'g> Lower<'_, 'g> {
         self.turning.iterations.push(iterations);
     }
 
-    /// The number of present iterations.
+    /// Returns the number of present iterations.
     pub(super) fn iteration_count(&self) -> usize {
         self.turning
             .iterations
@@ -263,7 +263,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Statements of the body. Code after a conditional `continue` applies only to the other iterations.
+    /// Lowers statements of the body. Code after a conditional `continue` applies only to the other iterations.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -391,7 +391,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// `base[indices]`, where the indices may differ between iterations.
+    /// Returns `base[indices]`, where the indices may differ between iterations.
     pub(super) fn indexed_in_iterations(
         &mut self,
         expr: &Expr,
@@ -429,7 +429,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Whether a branch always ends with `continue`.
+/// Returns whether a branch always ends with `continue`.
 fn ends(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -438,7 +438,7 @@ fn ends(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may continue with the next iteration.
+/// Returns whether a statement may continue with the next iteration.
 pub(super) fn continues(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -450,7 +450,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave the enclosing code other than by completing.
+/// Returns whether a statement may leave the enclosing code other than by completing.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

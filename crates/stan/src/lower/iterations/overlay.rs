@@ -104,7 +104,7 @@ struct Counter {
 type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
-    /// A placeholder node for values that are still unknown.
+    /// Returns a placeholder node for values that are still unknown.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
         // A number that no other placeholder has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
@@ -284,7 +284,7 @@ impl<'g> Lower<'_, 'g> {
         counters.iter().all(known)
     }
 
-    /// The elements that indices name.
+    /// Returns the elements that indices name.
     pub(super) fn part_of(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Part> {
         let (part, offsets, own) = self.positions(dims, given)?;
         if own.is_empty() {
@@ -314,7 +314,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// The value at a position.
+    /// Returns the value at a position.
     fn cell_at(&mut self, overlay: &Overlay, at: &At) -> Cell {
         if let Some((_, cell)) = overlay.entries.iter().rev().find(|(other, _)| other == at) {
             return *cell;
@@ -338,7 +338,7 @@ impl<'g> Lower<'_, 'g> {
         Cell::Elem(e.id, 0)
     }
 
-    /// The value of a part.
+    /// Returns the value of a part.
     pub(super) fn read_part(&mut self, overlay: &Overlay, part: &Part) -> FnResult<Sym> {
         let cells: Vec<Cell> = part
             .cells
@@ -415,7 +415,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The state of an overlay after a branch.
+    /// Returns the state of an overlay after a branch.
     pub(in crate::lower) fn merge_overlays(
         &mut self,
         c: E<'g>,
@@ -450,7 +450,7 @@ impl<'g> Lower<'_, 'g> {
         })))
     }
 
-    /// The placeholder for an element that has not been written.
+    /// Returns the placeholder for an element that has not been written.
     fn stand_in_at(&self, overlay: &Overlay, at: &At) -> E<'g> {
         let tape = self.tape;
         match at {
@@ -490,7 +490,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The effects of the iterations on surrounding scalars.
+    /// Returns the effects of the iterations on surrounding scalars.
     pub(super) fn scalars_after(&mut self, carried: &Carried) -> FnResult<Vec<Changed<'g>>> {
         let tape = self.tape;
         let mut after = Vec::new();
@@ -512,7 +512,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// The value of a scalar that iterations changed, from its increments or assignments over all iterations.
+    /// Returns the value of a scalar that iterations changed, from its increments or assignments over all iterations.
     pub(super) fn changed(&self, changed: &Changed<'g>, all: E<'g>) -> FnResult<(VarId, Sym)> {
         let value = match &changed.before {
             Some(before) => before.e(self.tape)? + all,
@@ -577,7 +577,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(roots)
     }
 
-    /// The sum over the iterations.
+    /// Returns the sum over the iterations.
     pub(super) fn summed(&mut self, by: E<'g>) -> FnResult<E<'g>> {
         if by.is_record() {
             return Ok(self.spread(by.id)?.sum());
@@ -585,7 +585,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(by * self.iteration_count() as f64)
     }
 
-    /// The last iteration's value.
+    /// Returns the last iteration's value.
     pub(super) fn last(&mut self, now: E<'g>) -> FnResult<E<'g>> {
         let count = self.iteration_count();
         if now.is_record() {
@@ -594,7 +594,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(now)
     }
 
-    /// The values of surrounding containers after all iterations.
+    /// Returns the values of surrounding containers after all iterations.
     pub(super) fn written(&mut self, carried: &Carried) -> FnResult<Vec<(VarId, Sym)>> {
         let log = std::mem::take(&mut self.turning.log);
         let befores = std::mem::take(&mut self.turning.befores);
@@ -656,7 +656,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(whole)
     }
 
-    /// Whether nothing depends on the result of a previous iteration.
+    /// Returns whether nothing depends on the result of a previous iteration.
     pub(super) fn no_stand_ins(&self, roots: &[NodeId]) -> FnResult<()> {
         let Some(first) = self.turning.stand_ins.keys().min() else {
             return Ok(());
@@ -684,7 +684,7 @@ fn carried_over(what: &str) -> FnError {
     ))
 }
 
-/// Whether no position occurs twice.
+/// Returns whether no position occurs twice.
 fn injective(positions: &[u32], size: usize) -> bool {
     let mut seen = vec![false; size];
     positions
@@ -692,7 +692,7 @@ fn injective(positions: &[u32], size: usize) -> bool {
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether every position is written in one way and read only by the iterations that write it.
+/// Returns whether every position is written in one way and read only by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {
@@ -728,7 +728,7 @@ fn apart(log: &[&Logged], size: usize) -> bool {
     })
 }
 
-/// Variables that a statement declares.
+/// Collects the variables that a statement declares.
 pub(super) fn declared_in(stmt: &Stmt, vars: &mut HashSet<VarId>) {
     match &stmt.kind {
         StmtKind::Decl(decl) => {

@@ -19,7 +19,7 @@ struct Linear {
 }
 
 impl Linear {
-    /// The sum at a node, if it has several products with data.
+    /// Returns the sum at a node, if it has several products with data.
     fn of(g: &Graph, root: NodeId) -> Option<Linear> {
         let mut found = Linear::default();
         let mut open = vec![(root, false)];
@@ -44,7 +44,8 @@ impl Linear {
         (found.products.len() > 1).then_some(found)
     }
 
-    /// The sum as a vector over `count` iterations: the remainder, already computed, and one product with a matrix.
+    /// Returns the sum as a vector over `count` iterations: the remainder, already computed, and one product with a
+    /// matrix.
     fn made(&self, g: &mut Graph, rest: &[NodeId], count: usize) -> NodeId {
         let mut matrix = Vec::with_capacity(self.products.len() * count);
         let mut factors = Vec::with_capacity(self.products.len());
@@ -75,7 +76,7 @@ impl Linear {
     }
 }
 
-/// The column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
+/// Returns the column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
 fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
     let data = |id: NodeId| match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -93,7 +94,7 @@ fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A column as a vector over the iterations, or the value itself if all iterations share it.
+    /// Returns a column as a vector over the iterations, or the value itself if all iterations share it.
     pub(super) fn plain(&mut self, root: NodeId) -> FnResult<E<'g>> {
         let tape = self.tape;
         let Some(iterations) = self.turning.iterations.last_mut() else {
@@ -135,7 +136,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(tape.e(id))
     }
 
-    /// A column as a vector with an element for each iteration, in any case.
+    /// Returns a column as a vector with an element for each iteration, in any case.
     pub(super) fn spread(&mut self, id: NodeId) -> FnResult<E<'g>> {
         let count = self.iteration_count();
         let e = self.plain(id)?;
@@ -148,14 +149,14 @@ impl<'g> Lower<'_, 'g> {
         Ok(e.tape.e(id))
     }
 
-    /// A plain vector over the iterations as a column.
+    /// Returns a plain vector over the iterations as a column.
     pub(super) fn column_of(&self, vector: E<'g>) -> E<'g> {
         let index: Vec<u32> = (0..vector.len() as u32).collect();
         vector.gather_record(&index)
     }
 }
 
-/// A column as a vector, given its arguments as vectors.
+/// Returns a column as a vector, given its arguments as vectors.
 fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnError> {
     Ok(match graph.op(id) {
         Op::Record(column) => match graph.record_data(column) {

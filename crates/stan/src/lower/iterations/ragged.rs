@@ -66,7 +66,7 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A function summed over slices of the iteration; `None` if no argument contains a slice.
+    /// Returns a function summed over slices of the iteration, or `None` if no argument contains a slice.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,
@@ -122,7 +122,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// The value that one element adds.
+    /// Returns the value that one element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,
@@ -144,7 +144,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The outer iteration of each element, and its position in each slice.
+    /// Returns the outer iteration of each element, and its position in each slice.
     fn elements_of(
         &self,
         slices: &[Slice<'_>],
@@ -185,7 +185,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((owner, positions))
     }
 
-    /// The current element of a slice.
+    /// Returns the current element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;
@@ -206,7 +206,7 @@ impl<'g> Lower<'_, 'g> {
         Some(picked.map_err(|e| e.at(expr.span)))
     }
 
-    /// Whether an expression applies element by element to the slices in it.
+    /// Returns whether an expression applies element by element to the slices in it.
     fn by_element<'p>(&mut self, expr: &'p Expr, slices: &mut Vec<Slice<'p>>) -> bool {
         if let Some(slice) = slice(expr) {
             slices.push(slice);

@@ -40,8 +40,8 @@ const SUMS: &[&str] = &[
 ];
 
 impl Lower<'_, '_> {
-    /// `f` of one record's part of containers over the records; `None` if there is no such container among the
-    /// arguments.
+    /// Returns `f` of one record's part of containers over the records, or `None` if there is no such container among
+    /// the arguments.
     pub(in crate::lower) fn each_record(
         &self,
         args: &[Sym],
@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// The part of every argument that belongs to a single record.
+    /// Returns the part of every argument that belongs to a single record.
     ///
     /// # Errors
     /// Fails if an argument is the value of the current record, because the call would pair it with every record.
@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
         Ok(args.iter().map(Sym::one_record).collect())
     }
 
-    /// `a op b`, where at least one operand is a container over the records.
+    /// Returns `a op b`, where at least one operand is a container over the records.
     pub(in crate::lower) fn binary_of_records(
         &self,
         op: BinaryOp,
@@ -114,7 +114,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// Known containers with an element for each record, as columns.
+    /// Returns known containers with an element for each record, as columns.
     pub(super) fn promoted(&self, value: &Sym) -> Sym {
         match value {
             Sym::Data(_) => self
@@ -124,8 +124,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function with records among its arguments; `None` if there are none, or none that matter. `None` if
-    /// there are none, or not in a way that matters.
+    /// Returns a library function with records among its arguments, or `None` if there are none, or none that matter.
+    /// `None` if there are none, or not in a way that matters.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -286,8 +286,8 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// A function of whole containers over the records that are data. The result, such as a mean, does not belong to a
-    /// record.
+    /// Returns a function of whole containers over the records that are data. The result, such as a mean, does not
+    /// belong to a record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args
@@ -318,7 +318,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A function of numbers known for each record, applied per record.
+    /// Returns a function of numbers known for each record, applied per record.
     fn tabulated(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let unsupported = || {
             FnError::records(format!(
@@ -367,7 +367,7 @@ enum Kind {
     Refused,
 }
 
-/// The value of a function of containers over the records.
+/// Returns the value of a function of containers over the records.
 fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     match resolved {
         Resolved::Density(formula) => {
@@ -398,7 +398,7 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     }
 }
 
-/// Whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
+/// Returns whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
 fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {

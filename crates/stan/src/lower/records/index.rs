@@ -49,7 +49,7 @@ impl RecordPos {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// `base[indices]` where data are exchangeable.
+    /// Returns `base[indices]` where data are exchangeable.
     pub(in crate::lower) fn indexed_by_record(
         &mut self,
         expr: &Expr,
@@ -81,7 +81,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices of an assignment's target. `over` says whether the variable is a container over the records.
+    /// Returns the indices of an assignment's target. `over` says whether the variable is a container over the records.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
@@ -127,7 +127,7 @@ impl<'g> Lower<'_, 'g> {
             .collect()
     }
 
-    /// Whether an index over the records selects the current record or all records.
+    /// Returns whether an index over the records selects the current record or all records.
     fn position(&self, given: &Given) -> (bool, bool) {
         match given {
             Given::One(i) => (self.is_own_index(i), false),
@@ -139,7 +139,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices, if they are the same for all records.
+    /// Returns the indices, if they are the same for all records.
     pub(in crate::lower) fn plain_indices(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
         let own = |value: &Sym| value.has_records(self.tape);
         let any = given.iter().any(|given| match given {
@@ -208,7 +208,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// The part of a shared value, or of a value of the current record, that belongs to each record.
+    /// Returns the part of a shared value, or of a value of the current record, that belongs to each record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
@@ -250,7 +250,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((part_dims(dims, &positions), offsets, own))
     }
 
-    /// The positions that indices name in each dimension.
+    /// Returns the positions that indices name in each dimension.
     fn record_positions(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Vec<RecordPos>> {
         let extents = dims.extents();
         if given.len() > extents.len() {
@@ -289,7 +289,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(positions)
     }
 
-    /// The position of each record in a dimension.
+    /// Returns the position of each record in a dimension.
     pub(in crate::lower) fn own_positions(
         &self,
         index: &Sym,
@@ -318,7 +318,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// The elements at fixed offsets plus the offset of each record.
+    /// Returns the elements at fixed offsets plus the offset of each record.
     fn cells_at(
         &mut self,
         value: &Sym,

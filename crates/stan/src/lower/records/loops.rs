@@ -19,7 +19,7 @@ struct Carried {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether a loop with these bounds visits all records.
+    /// Returns whether a loop with these bounds visits all records.
     ///
     /// # Errors
     /// Fails if it visits some of them, or a number that depends on the record.
@@ -53,7 +53,7 @@ impl<'g> Lower<'_, 'g> {
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.index))
     }
 
-    /// A loop over the records with `element` as the loop variable.
+    /// Lowers a loop over the records with `element` as the loop variable.
     pub(in crate::lower) fn record_loop(
         &mut self,
         var: VarId,
@@ -150,8 +150,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// The value of a variable after the loop: its previous value, a sum to which each record added, or the last
-    /// record's value, which the program may not read.
+    /// Returns the value of a variable after the loop: its previous value, a sum to which each record added, or the
+    /// last record's value, which the program may not read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);

@@ -81,7 +81,7 @@ pub struct RecordData {
     pub length: Option<String>,
 }
 
-/// The data of a program with leading dimension `count`, an `int` variable.
+/// Returns the data of a program with leading dimension `count`, an `int` variable.
 pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     let name_of = |size: &Expr| match &size.kind {
         ExprKind::Var(var) => Some(program.var(*var).name.clone()),
@@ -197,7 +197,7 @@ fn refused(message: String, span: Span) -> LowerError {
     }
 }
 
-/// Whether an expression reads a variable.
+/// Returns whether an expression reads a variable.
 fn reads(expr: &Expr, var: VarId) -> bool {
     let mut found = false;
     each_read_of(expr, &mut |other, _| found |= other == var);
@@ -308,7 +308,9 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         if !found {
-            let message = format!("no data have the size `{name}`, so it cannot count records");
+            let message = format!(
+                "no data variable has the size `{name}`, so `{name}` cannot be the number of records"
+            );
             return Err(refused(message, span));
         }
         self.slots[decl.var.0 as usize] = Some(Sym::Scalar(size));
@@ -323,7 +325,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Prior and likelihood.
+    /// Returns the prior and likelihood.
     fn separated(&mut self, name: &str) -> Result<(NodeId, NodeId), LowerError> {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
@@ -427,7 +429,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)
     }
 
-    /// Whether a value differs between records, or depends on their number.
+    /// Returns whether a value differs between records, or depends on their number.
     pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
         match (value, &mut self.axis) {
             (Sym::Scalar(id), Some(axis)) => {
@@ -449,7 +451,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The increments of the log density by `body` for each record, summed over the records.
+    /// Returns the increments of the log density by `body` for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -473,12 +475,12 @@ impl<'g> Lower<'_, 'g> {
             .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.size))
     }
 
-    /// Whether a value is the number of records.
+    /// Returns whether a value is the number of records.
     fn is_count(&self, value: &Sym) -> bool {
         matches!((value, &self.axis), (Sym::Scalar(id), Some(axis)) if *id == axis.size)
     }
 
-    /// Whether a value is the number of each record.
+    /// Returns whether a value is the number of each record.
     fn is_own_index(&self, value: &Sym) -> bool {
         let id = match value {
             Sym::Scalar(id) => *id,
@@ -492,7 +494,7 @@ impl<'g> Lower<'_, 'g> {
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
-    /// A declared type with the number of records as its leading extent, with that extent set to 1.
+    /// Returns a declared type with the number of records as its leading extent, with that extent set to 1.
     pub(super) fn record_type(&mut self, ty: &SizedType, name: &str) -> Eval<Option<Sized>> {
         if self.axis.is_none() {
             return Ok(None);
@@ -550,7 +552,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A value over the records; known containers with an element for each record become columns.
+    /// Returns a value over the records; known containers with an element for each record become columns.
     pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
         match &value {
             Sym::Records(_) => Ok(value),
@@ -598,7 +600,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records. It has one value per record unless it belongs to a single record.
+    /// Returns a part of a variable over the records. It has one value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -609,7 +611,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A known container with an element for each record, as columns.
+/// Returns a known container with an element for each record, as columns.
 fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     let dims = Dims::of_value(value)?;
     if dims.extents().first() != Some(&count) {
@@ -638,7 +640,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// The numbers of all records of a container over them, as a known value, if all are known and present.
+/// Returns the numbers of all records of a container over them, as a known value, if all are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;
@@ -665,7 +667,7 @@ fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     Some(dims.value(&numbers))
 }
 
-/// Whether a container over the records holds one number per record.
+/// Returns whether a container over the records holds one number per record.
 fn is_flat(one: &Sym) -> bool {
     one.dims().is_ok_and(|dims| dims.size() == 1)
 }

@@ -129,7 +129,7 @@ fn pattern(text: &str) -> Pattern<'_> {
     }
 }
 
-/// The members of a class, or the word itself.
+/// Returns the members of a class, or the word itself.
 fn class(word: &str) -> Vec<&str> {
     match library_classes().iter().find(|(name, _)| *name == word) {
         Some((_, types)) => types.split('|').collect(),
@@ -288,7 +288,7 @@ pub(super) fn function_positions(patterns: &[&str]) -> Vec<usize> {
         .collect()
 }
 
-/// Whether `word` is `...` or `...2`, and which.
+/// Returns whether `word` is `...` or `...2`, and which.
 fn rest_group(word: &str) -> Option<usize> {
     match word {
         "..." => Some(0),

@@ -163,7 +163,7 @@ fn log<'g>((a, b): Z<'g>) -> Z<'g> {
     (a.op2(ElemOp::Hypot, b).log(), b.op2(ElemOp::Atan2, a))
 }
 
-/// The root with a non-negative real part. The smaller part is computed from the larger, without cancellation.
+/// Returns the root with a non-negative real part. The smaller part is computed from the larger, without cancellation.
 fn sqrt<'g>((a, b): Z<'g>) -> Z<'g> {
     let zero = a.num(0.0);
     let large = (0.5 * (a.op2(ElemOp::Hypot, b) + a.abs())).sqrt();
@@ -196,7 +196,7 @@ fn tanh<'g>((a, b): Z<'g>) -> Z<'g> {
     )
 }
 
-/// A power; a power of the base 0 is 0.
+/// Returns a power; a power of the base 0 is 0.
 fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     let zero = z.0.num(0.0);
     let none = z.0.eq(zero) * z.1.eq(zero);
@@ -205,7 +205,7 @@ fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     (none.select(zero, a), none.select(zero, b))
 }
 
-/// A function of one number, or of two, for all elements.
+/// Applies `f`, a function of one or two numbers, elementwise.
 fn each<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> Z<'g>) -> FnResult<Sym> {
     let re = map(cx, args, |e| f(e).0)?;
     let im = map(cx, args, |e| f(e).1)?;
@@ -221,7 +221,7 @@ fn each_pair(cx: &Cx<'_>, a: &Sym, b: &Sym, f: for<'g> fn(Z<'g>, Z<'g>) -> Z<'g>
     each(cx, &pairs(a, b), |e| f((e[0], e[1]), (e[2], e[3])))
 }
 
-/// The real function of this name, of real arguments.
+/// Returns the real function of this name, of real arguments.
 fn real(cx: &Cx<'_>, name: &'static str, args: &[Sym]) -> FnResult<Sym> {
     let builder = find(name).ok_or_else(|| unsupported(cx))?;
     builder.build(&Cx { name, ..*cx }, args)
@@ -234,7 +234,7 @@ fn unsupported(cx: &Cx<'_>) -> FnError {
     ))
 }
 
-/// An operation that is linear in both arguments.
+/// Applies an operation that is linear in both arguments.
 fn bilinear(
     cx: &Cx<'_>,
     [a, b, c, d]: &[Sym; 4],
@@ -250,7 +250,7 @@ fn negative(cx: &Cx<'_>, x: &Sym) -> FnResult<Sym> {
     map(cx, std::slice::from_ref(x), |e| -e[0])
 }
 
-/// A function with a complex argument.
+/// Returns a function with a complex argument.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or the function has no form for complex numbers.
@@ -318,7 +318,7 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     }
 }
 
-/// A function of two arguments.
+/// Returns a function of two arguments.
 fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let name = cx.name;
     let op = match name {
@@ -341,7 +341,7 @@ fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     binary(cx, op, a, b)
 }
 
-/// `a op b` with at least one complex operand.
+/// Returns `a op b` with at least one complex operand.
 ///
 /// # Errors
 /// Fails if sizes do not fit, or complex numbers have no such operator.
@@ -364,7 +364,7 @@ pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     }
 }
 
-/// B A⁻¹ as the upper rows of a product of real matrices with four blocks each.
+/// Returns B A⁻¹ as the upper rows of a product of real matrices with four blocks each.
 fn right_division(cx: &Cx<'_>, [b, bi, a, ai]: &[Sym; 4]) -> FnResult<Sym> {
     let n = cx.square(a)?;
     let joined = |name, x: &Sym, y: &Sym| real(cx, name, &[x.clone(), y.clone()]);
@@ -388,7 +388,7 @@ fn prod(cx: &Cx<'_>, re: &Sym, im: &Sym) -> FnResult<Sym> {
     Ok(Sym::complex(a.into(), b.into()))
 }
 
-/// The discrete Fourier transform of columns, or of columns and rows, as products with constant matrices.
+/// Returns the discrete Fourier transform of columns, or of columns and rows, as products with constant matrices.
 fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnResult<Sym> {
     let dims = z[0].dims()?;
     let (rows, cols) = dims.leaf.extents();

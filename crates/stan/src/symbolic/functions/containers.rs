@@ -380,7 +380,7 @@ fn segment(cx: &Cx<'_>, x: &Sym, from: usize, n: usize) -> FnResult<Sym> {
     x.pick(cx.tape, &index, to)
 }
 
-/// Rows and columns given as (first, count).
+/// Returns rows and columns given as (first, count).
 fn block(
     cx: &Cx<'_>,
     x: &Sym,

@@ -89,7 +89,7 @@ struct Reflected<'g> {
     diagonal: Vec<E<'g>>,
 }
 
-/// Householder's reflections.
+/// Returns Householder's reflections.
 fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     let (mut q, mut r) = (identity(cx, m), a);
     let mut diagonal = Vec::with_capacity(m.min(n));
@@ -114,7 +114,7 @@ fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
     Reflected { q, r, diagonal }
 }
 
-/// Q and R with a diagonal that is not negative.
+/// Returns Q and R with a diagonal that is not negative.
 fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     let (m, n) = cx.extents(a)?;
     let inner = if thin { m.min(n) } else { m };
@@ -165,8 +165,9 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// U, singular values and V, from the eigenvectors of the symmetric matrix with the off-diagonal blocks A and Aᵀ. The
-/// eigenvalues of that matrix are the singular values and their negatives. Small singular values remain accurate.
+/// Returns U, singular values and V, from the eigenvectors of the symmetric matrix with the off-diagonal blocks A and
+/// Aᵀ. The eigenvalues of that matrix are the singular values and their negatives. Small singular values remain
+/// accurate.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -191,7 +192,7 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     ))
 }
 
-/// Eigenvalues and eigenvectors of a real or complex matrix, or of a Hermitian one.
+/// Returns eigenvalues and eigenvectors of a real or complex matrix, or of a Hermitian one.
 fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     let [re, im] = a.as_complex();
     let n = cx.square(&re)?;
@@ -204,7 +205,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// The decompositions of a complex matrix; `None` for other functions.
+/// Returns the decompositions of a complex matrix, or `None` for other functions.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.
@@ -262,8 +263,8 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Positions of the elements of a matrix in the square matrix with m + n rows: transposed below its diagonal, and
-/// unchanged above it.
+/// Returns positions of the elements of a matrix in the square matrix with m + n rows: transposed below its diagonal,
+/// and unchanged above it.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -276,14 +277,14 @@ fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     ]
 }
 
-/// Row positions of the last k eigenvectors, the last one first.
+/// Returns row positions of the last k eigenvectors, the last one first.
 fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
     (0..rows * k)
         .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)
         .collect()
 }
 
-/// (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ for a wide matrix, if the rank is full.
+/// Returns (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ for a wide matrix, if the rank is full.
 fn generalized_inverse(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (m, n) = cx.extents(&args[0])?;
     let a = cx.e(&args[0])?;
@@ -341,8 +342,8 @@ const PADE: [f64; 14] = [
     1.0,
 ];
 
-/// The matrix exponential by scaling, Padé's approximation and squaring. The norm is unknown while the graph is built,
-/// so every matrix is scaled by the same rule.
+/// Returns the matrix exponential by scaling, Padé's approximation and squaring. The norm is unknown while the graph is
+/// built, so every matrix is scaled by the same rule.
 fn exponential<'g>(cx: &Cx<'g>, a: E<'g>, n: usize) -> E<'g> {
     if n == 0 {
         return a;

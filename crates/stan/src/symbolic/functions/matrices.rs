@@ -157,7 +157,7 @@ fn fits(cx: &Cx<'_>, ok: bool, args: &[Sym]) -> FnResult<()> {
     Err(cx.mismatch(&args[args.len() - 2], &args[args.len() - 1]))
 }
 
-/// The identity matrix.
+/// Returns the identity matrix.
 pub fn identity<'g>(cx: &Cx<'g>, n: usize) -> E<'g> {
     let elements: Vec<f64> = (0..n * n).map(|at| f64::from(at / n == at % n)).collect();
     cx.tape.vector(&elements)
@@ -173,7 +173,7 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
     Ok(cx.e(x)? * cx.tape.vector(&keep))
 }
 
-/// The lower Cholesky factor. A known matrix must be positive definite; otherwise the draw becomes NaN.
+/// Returns the lower Cholesky factor. A known matrix must be positive definite; otherwise the draw becomes NaN.
 ///
 /// # Errors
 /// Fails if a known matrix is not symmetric or not positive definite.
@@ -203,7 +203,7 @@ pub fn cholesky<'g>(cx: &Cx<'g>, x: E<'g>, n: usize) -> FnResult<E<'g>> {
     }
 }
 
-/// A⁻¹ B with A = L Lᵀ.
+/// Returns A⁻¹ B with A = L Lᵀ.
 pub fn spd_solve<'g>(l: E<'g>, b: E<'g>, n: usize, cols: usize) -> E<'g> {
     l.tri_solve(l.tri_solve(b, n, cols, false), n, cols, true)
 }
@@ -223,7 +223,7 @@ fn tri_solve(cx: &Cx<'_>, l: &Sym, b: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// A row vector, a column vector, a number or a matrix.
+/// Returns a row vector, a column vector, a number or a matrix.
 fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
     let leaf = match (row, column) {
         (true, true) => Leaf::Scalar,
@@ -234,7 +234,7 @@ fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
     Sym::flat(Dims::leaf(leaf), x)
 }
 
-/// The product of matrices and vectors.
+/// Returns the product of matrices and vectors.
 ///
 /// # Errors
 /// Fails if the sizes do not fit.
@@ -329,7 +329,7 @@ fn rows_written_out(
     Ok(Sym::flat(Dims::leaf(leaf), by_row.transpose(n, m)))
 }
 
-/// A⁻¹ B
+/// Returns A⁻¹ B
 ///
 /// # Errors
 /// Fails if the sizes do not fit.
@@ -348,7 +348,7 @@ pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// B A⁻¹, from Aᵀ Xᵀ = Bᵀ
+/// Returns B A⁻¹, from Aᵀ Xᵀ = Bᵀ
 ///
 /// # Errors
 /// Fails if the sizes do not fit.
@@ -368,7 +368,7 @@ pub fn solve_right(cx: &Cx<'_>, b: &Sym, a: &Sym) -> FnResult<Sym> {
     ))
 }
 
-/// diag(d) M, or M diag(d).
+/// Returns diag(d) M, or M diag(d).
 fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
     let (rows, cols) = cx.extents(m)?;
     let n = d.dims()?.size();
@@ -451,7 +451,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     })
 }
 
-/// A sparse matrix times a vector, the last argument.
+/// Returns a sparse matrix times a vector, the last argument.
 fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let Sparse {
         rows,

@@ -41,12 +41,12 @@ pub struct Cx<'g> {
 }
 
 impl<'g> Cx<'g> {
-    /// A scalar constant.
+    /// Returns a scalar constant.
     pub fn num(&self, x: f64) -> E<'g> {
         self.tape.constant(x)
     }
 
-    /// All elements of a value.
+    /// Returns all elements of a value.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -54,7 +54,7 @@ impl<'g> Cx<'g> {
         x.e(self.tape)
     }
 
-    /// All elements, separately.
+    /// Returns all elements, separately.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -62,22 +62,22 @@ impl<'g> Cx<'g> {
         x.elements(self.tape)
     }
 
-    /// Whether elements of `x` should be handled separately.
+    /// Returns whether elements of `x` should be handled separately.
     pub fn short(&self, x: &Sym) -> bool {
         x.is_short_table(self.tape)
     }
 
-    /// An error with the name of its function.
+    /// Returns an error with the name of its function.
     pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
         FnError::invalid(format!("{}: {message}", self.name))
     }
 
-    /// A value outside the function's domain.
+    /// Returns the error of a value outside the function's domain.
     pub fn domain(&self, message: impl std::fmt::Display) -> FnError {
         FnError::domain(format!("{}: {message}", self.name))
     }
 
-    /// Two values of different sizes.
+    /// Returns the error of two values of different sizes.
     pub fn mismatch(&self, a: &Sym, b: &Sym) -> FnError {
         self.invalid(format!(
             "sizes do not match: {} and {}",
@@ -86,7 +86,7 @@ impl<'g> Cx<'g> {
         ))
     }
 
-    /// Rows and columns of a matrix or vector.
+    /// Returns rows and columns of a matrix or vector.
     ///
     /// # Errors
     /// Fails for arrays.
@@ -99,7 +99,7 @@ impl<'g> Cx<'g> {
         }
     }
 
-    /// Extent of a square matrix.
+    /// Returns the extent of a square matrix.
     ///
     /// # Errors
     /// Fails if the matrix is not square.
@@ -112,7 +112,7 @@ impl<'g> Cx<'g> {
         }
     }
 
-    /// A matrix.
+    /// Returns a matrix.
     pub fn matrix(&self, e: E<'g>, rows: usize, cols: usize) -> Sym {
         Sym::flat(Dims::leaf(Leaf::Matrix(rows, cols)), e)
     }
@@ -136,7 +136,7 @@ pub enum Builder {
     Transform(&'static str, Direction),
 }
 
-/// The builder of a library function, if it has one.
+/// Returns the builder of a library function, if it has one.
 pub fn find(name: &str) -> Option<Builder> {
     let unary = elementwise::UNARY
         .iter()
@@ -175,7 +175,7 @@ pub fn find(name: &str) -> Option<Builder> {
 }
 
 impl Builder {
-    /// The result for these arguments.
+    /// Returns the result for these arguments.
     ///
     /// # Errors
     /// Fails if sizes do not fit, or a known argument is outside the function's domain.

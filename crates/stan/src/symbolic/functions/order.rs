@@ -14,7 +14,7 @@ pub const TABLE: &[(&str, Build)] = &[
     ("sort_indices_desc", |cx, args| order(cx, &args[0], true)),
 ];
 
-/// Number of elements smaller than the given one.
+/// Returns the number of elements smaller than the given one.
 fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = args[0].dims()?.size();
     let s = args[1].size("the index")?;
@@ -25,7 +25,7 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(x.lt(x.at(s - 1)).sum().into())
 }
 
-/// The n × n matrix whose element (k, i) is 1 if element i has rank k; equal elements keep their order.
+/// Returns the n × n matrix whose element (k, i) is 1 if element i has rank k; equal elements keep their order.
 ///
 /// # Errors
 /// Fails if it would be too large.

@@ -19,7 +19,7 @@ pub enum Direction {
     Free,
 }
 
-/// The transform and direction in a function's name.
+/// Returns the transform and direction in a function's name.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),
@@ -58,7 +58,7 @@ const NAMES: &[(&str, Transform)] = &[
     ("cov_matrix", Transform::CovMatrix),
 ];
 
-/// The value of a transform's function, and the log-Jacobian.
+/// Returns the value of a transform's function, and the log-Jacobian.
 ///
 /// # Errors
 /// Fails if sizes or bounds do not fit.
@@ -165,8 +165,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Coordinates of a constrained value, with their extents. For draws that violate the constraint they are undefined or
-/// NaN.
+/// Returns coordinates of a constrained value, with their extents. For draws that violate the constraint they are
+/// undefined or NaN.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -226,7 +226,7 @@ fn freed<'g>(
     Ok((to, free, zero))
 }
 
-/// Rows of the lower triangle with the logarithms of the diagonal.
+/// Returns rows of the lower triangle with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
@@ -246,7 +246,7 @@ fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     l.tape.concat(&parts)
 }
 
-/// The coordinates of canonical partial correlations, row by row or column by column, from a Cholesky factor.
+/// Returns the coordinates of canonical partial correlations, row by row or column by column, from a Cholesky factor.
 fn partial_correlations<'g>(cx: &Cx<'g>, l: E<'g>, n: usize, by_column: bool) -> E<'g> {
     let mut found = vec![vec![cx.num(0.0); n]; n];
     for (i, row) in found.iter_mut().enumerate().skip(1) {

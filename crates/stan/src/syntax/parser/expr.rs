@@ -59,7 +59,7 @@ struct Parts {
     op: Option<(InfixOp, Span)>,
 }
 
-/// The operator that joins the parts of a chain, if this operator may end a part.
+/// Returns the operator that joins the parts of a chain, if this operator may end a part.
 fn part_ends(op: InfixOp) -> Option<InfixOp> {
     match op {
         InfixOp::Add | InfixOp::Sub => Some(InfixOp::Add),
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parts of a long chain as a tree with logarithmic height.
+    /// Returns the parts of a long chain as a tree with logarithmic height.
     fn joined(&mut self, parts: Parts) -> Parsed<Expr> {
         let Some((op, op_span)) = parts.op else {
             return Err(Failed);
@@ -267,7 +267,7 @@ impl Parser<'_> {
         Ok(Index::Between(first, self.expr()?))
     }
 
-    /// Expressions with commas between, up to a closing token that is not consumed.
+    /// Parses expressions with commas between, up to a closing token that is not consumed.
     pub(super) fn exprs(&mut self, close: TokenKind) -> Parsed<Vec<Expr>> {
         let mut out = Vec::new();
         if self.peek() == close {
@@ -281,7 +281,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The call of the name that the caller has consumed; `(` is next.
+    /// Returns the call of the name that the caller has consumed; `(` is next.
     pub(super) fn call(&mut self, name: super::Ident) -> Parsed<(Call, Span)> {
         let open = self.bump().span;
         let mut args = Vec::new();

@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         Err(Failed)
     }
 
-    /// The next token, as messages name it.
+    /// Returns the next token, as messages name it.
     fn found(&self) -> String {
         match self.peek() {
             TokenKind::Eof => "the end of the program".to_owned(),
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
         self.fail(Diagnostic::error(Code::Syntax, self.span(), message).also(open, "opened here"))
     }
 
-    /// One level deeper. The caller returns with [`Parser::leave`].
+    /// Enters one more level of nesting. The caller returns with [`Parser::leave`].
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             let message = format!("nested deeper than {MAX_DEPTH} levels");
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A name being declared.
+    /// Parses a name being declared.
     fn new_name(&mut self, what: &str) -> Parsed<Ident> {
         if self.peek() == TokenKind::Ident {
             return Ok(self.ident());
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("the name of {what}"))
     }
 
-    /// The current identifier.
+    /// Returns the current identifier.
     fn ident(&mut self) -> Ident {
         let span = self.bump().span;
         Ident {
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The block whose header starts here.
+    /// Returns the block whose header starts here.
     fn block_header(&self) -> Option<BlockKind> {
         use TokenKind::*;
         let kind = match (self.peek(), self.peek_at(1)) {
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Statements up to the `}` of a block whose `{` is consumed.
+    /// Parses the statements up to the `}` of a block whose `{` is consumed.
     fn statements(&mut self, open: Span) -> Vec<Stmt> {
         let mut out = Vec::new();
         loop {
@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Declarations of the data or parameters block.
+    /// Parses declarations of the data or parameters block.
     fn declarations(&mut self, open: Span, kind: BlockKind) -> Vec<Stmt> {
         let mut statements = self.statements(open);
         statements.retain(|statement| match &statement.kind {

@@ -10,7 +10,7 @@ use crate::source::Span;
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
-    /// One statement, or several declarations that share a type; after an error, skips to the next statement.
+    /// Parses one statement, or several declarations that share a type; after an error, skips to the next statement.
     pub(super) fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
         let start = self.at;
         let start_span = self.span();
@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a statement starts here with a word, on a new line.
+    /// Returns whether a statement starts here with a word, on a new line.
     fn starts_fresh_statement(&self, kind: TokenKind) -> bool {
         use TokenKind::*;
         let word = matches!(
@@ -235,8 +235,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if the braces
-    /// contain no `;` and a `~` follows, immediately or after indices.
+    /// Returns whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if the
+    /// braces contain no `;` and a `~` follows, immediately or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {
@@ -368,7 +368,7 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    /// `target += e;`
+    /// Parses `target += e;`.
     fn increment(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.bump().span;
         if self.peek() != TokenKind::PlusAssign {
@@ -385,7 +385,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Statements that begin with an expression: assignments, `~`, calls.
+    /// Parses statements that begin with an expression: assignments, `~`, calls.
     fn expression_statement(&mut self) -> Parsed<StmtKind> {
         use TokenKind as T;
         let target = self.expr()?;

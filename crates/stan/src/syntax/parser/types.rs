@@ -6,7 +6,7 @@ use super::{Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Number of sizes in brackets after a type: least and most.
+/// Returns the number of sizes in brackets after a type: least and most.
 fn size_counts(base: &BaseType) -> (usize, usize) {
     use BaseType::*;
     match base {
@@ -273,7 +273,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The number of dimensions of `array[,]`; 0 if there is none.
+    /// Returns the number of dimensions of `array[,]`; 0 if there is none.
     fn unsized_dimensions(&mut self) -> Parsed<usize> {
         use TokenKind as T;
         if !self.eat(T::Array) {
@@ -298,7 +298,7 @@ impl Parser<'_> {
         Ok(depth)
     }
 
-    /// `tuple(…)`. The type to which it belongs starts at `start`.
+    /// Parses `tuple(…)`. The type to which it belongs starts at `start`.
     fn unsized_tuple(&mut self, start: Span) -> Parsed<UnsizedBase> {
         use TokenKind as T;
         self.bump();
@@ -320,7 +320,7 @@ impl Parser<'_> {
         Ok(UnsizedBase::Tuple(parts))
     }
 
-    /// The error of a type with a constraint, such as `simplex`.
+    /// Returns the error of a type with a constraint, such as `simplex`.
     fn constrained_type<T>(&mut self) -> Parsed<T> {
         let word = self.text(self.span());
         let plain = if word.contains("matrix") || word.starts_with('c') {
