@@ -315,7 +315,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
     }
 }
 
-/// Checks that times are finite and increasing.
+/// Checks that `times` are finite, in order, and later than `start`.
 ///
 /// # Errors
 /// The error names the first value that is not finite.

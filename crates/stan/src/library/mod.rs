@@ -1,4 +1,4 @@
-//! The library of the language. It finds the code of each function that computes it from known values.
+//! Maps the identity of each library function to the code that computes it from known values.
 
 #[cfg(test)]
 mod tests;

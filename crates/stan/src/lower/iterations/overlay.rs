@@ -39,7 +39,7 @@ pub(super) struct Part {
 /// The effects of one level of iterations on a container.
 pub(super) struct Logged {
     var: VarId,
-    /// The level of the iterations, counted from the outermost one.
+    /// The identity of the iterations.
     level: u32,
     positions: Positions,
     did: Did,
