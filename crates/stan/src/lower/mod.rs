@@ -62,8 +62,8 @@ pub struct LowerOptions {
     pub propto: bool,
     /// Whether to add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// The largest number of nodes during construction. Lowering may execute about half as many statements and
-    /// iterations.
+    /// The largest number of nodes during construction. Half of it, but at least 10⁷, also limits the executed
+    /// statements and iterations.
     pub node_limit: usize,
 }
 
