@@ -1,4 +1,4 @@
-//! Text to words.
+//! Splits text into words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 /// apostrophes separate words by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
-    /// Fewest characters of a word, without marks.
+    /// Smallest number of characters of a word, without marks.
     pub min_length: usize,
     /// Largest number of characters of a word. Longer words are omitted.
     pub max_length: usize,
@@ -54,7 +54,7 @@ impl PartialEq for Pattern {
 impl FromStr for Pattern {
     type Err = String;
 
-    /// Reads a regular expression (syntax of the crate `regex`) that matches no empty word.
+    /// Parses a regular expression (syntax of the crate `regex`) that matches no empty word.
     fn from_str(text: &str) -> Result<Self, String> {
         let regex = Regex::new(text).map_err(|error| {
             let why = error.to_string();
