@@ -87,7 +87,8 @@ impl DataFile {
 
     /// Parses the values.
     ///
-    /// # Errors Fails if the file does not follow its format, or a value is not data.
+    /// # Errors
+    /// Fails if the file does not follow its format, or a value is not data.
     pub fn parse(&self) -> Result<DataSet, DataError> {
         self.parse_apart()?.whole()
     }
@@ -95,7 +96,8 @@ impl DataFile {
     /// Parses the values. Values that are not data (strings, missing values) are kept separately, for
     /// [`DataSet::refusal`].
     ///
-    /// # Errors Fails if the file does not follow its format.
+    /// # Errors
+    /// Fails if the file does not follow its format.
     pub fn parse_apart(&self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
@@ -106,7 +108,8 @@ impl DataFile {
 
     /// Returns the words of each column of words in a table, in the order of their numbers.
     ///
-    /// # Errors Fails if the table does not follow its format.
+    /// # Errors
+    /// Fails if the table does not follow its format.
     pub fn levels(&self) -> Result<BTreeMap<String, Vec<String>>, DataError> {
         if self.format != DataFormat::Csv {
             return Ok(BTreeMap::new());

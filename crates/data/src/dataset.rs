@@ -151,7 +151,8 @@ impl DataSet {
 
     /// Parses Stan JSON; `label` names the text in errors. See [`json`].
     ///
-    /// # Errors Fails if the text does not follow the format, or a value is not data.
+    /// # Errors
+    /// Fails if the text does not follow the format, or a value is not data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)?.whole()
     }
@@ -163,7 +164,8 @@ impl DataSet {
 
     /// Parses an R dump; `label` names the text in errors. See [`rdump`].
     ///
-    /// # Errors Fails if the text does not follow the format, or a value is not data.
+    /// # Errors
+    /// Fails if the text does not follow the format, or a value is not data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)?.whole()
     }

@@ -52,7 +52,9 @@ pub fn quoted(word: &str) -> String {
 
 /// Reads a table from text.
 ///
-/// # Errors Fails if the bytes are not UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two columns share a name. The message points at the location.
+/// # Errors
+/// Fails if the bytes are not UTF-8 text, a row has another number of cells than the first, a quote is not closed, or
+/// two columns share a name. The message points at the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);

@@ -204,7 +204,8 @@ impl CorpusWriter<'_> {
 /// Writes a corpus through a temporary file: `fill` supplies the documents and returns the words by number and a record
 /// of the build.
 ///
-/// # Errors Returns the error of `fill`, or fails if the file cannot be written. In both cases no file remains.
+/// # Errors
+/// Returns the error of `fill`, or fails if the file cannot be written. In both cases no file remains.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,
     fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,
