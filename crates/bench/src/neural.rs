@@ -190,7 +190,8 @@ fn peer(args: &NeuralArgs) -> anyhow::Result<Option<Seconds>> {
     }))
 }
 
-/// Floating-point operations of the matrix products of one record: forwards, and backwards to weights and inputs.
+/// Counts the floating-point operations of the matrix products for one record. They comprise the forward pass and the
+/// backward passes to weights and inputs.
 fn products(width: usize) -> f64 {
     let encoder = width * HIDDEN;
     let rest = HIDDEN * 2 * LATENT + LATENT * HIDDEN + HIDDEN * width;

@@ -12,7 +12,7 @@ use crate::Task;
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Seconds since an arbitrary moment.
+    /// Computes the seconds since an arbitrary moment.
     fn seconds() -> f64;
     /// Receives a text about a run.
     fn tell(text: *const u8, length: usize);
@@ -36,7 +36,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(room).cast()
 }
 
-/// The task in memory from `allocate`.
+/// Reads the task in memory from `allocate`.
 ///
 /// # Safety
 /// `text` comes from `allocate(length)`, and this call frees it.

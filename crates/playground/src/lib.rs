@@ -120,9 +120,9 @@ fn diagnostic_json(diagnostic: &Diagnostic, checked: &Checked, program: &str) ->
     })
 }
 
-/// The errors of a program, and of its data once the program is correct: `{diagnostics, data, variables}`. `data` is a
-/// text with the errors of the data, or null; `variables` are the names of the fitted and reported variables, with
-/// their shapes, if there are no errors.
+/// Returns the errors of a program, and of its data once the program is correct: `{diagnostics, data, variables}`.
+/// `data` is a text with the errors of the data, or null; `variables` are the names of the fitted and reported
+/// variables, with their shapes, if there are no errors.
 pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let checked = jensen::stan::check(&task.program, PROGRAM, &NoIncludes);
     let diagnostics: Vec<Value> = (checked.diagnostics.iter())

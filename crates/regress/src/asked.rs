@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The requested family. Several responses with the family gaussian use the family `multi_normal`.
+/// Returns the requested family. Several responses with the family gaussian use the family `multi_normal`.
 ///
 /// # Errors
 /// Fails if the family does not exist, or it lacks the link.
@@ -144,7 +144,8 @@ impl Formulas {
     }
 }
 
-/// The columns that `.` stands for on the right side of a formula: all those that do not occur on its left side.
+/// Returns the columns that `.` stands for on the right side of a formula: all those that do not occur on its left
+/// side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);
@@ -191,7 +192,7 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
 /// The rows in which all named columns have values, and the number of missing values per column.
 pub type Complete = (Vec<usize>, Vec<(String, usize)>);
 
-/// The rows in which all named columns have values.
+/// Returns the rows in which all named columns have values.
 ///
 /// # Errors
 /// Fails if a column does not exist.

@@ -38,8 +38,8 @@ pub struct Contrast {
     pub step: f64,
 }
 
-/// The average effects of each column over the rows of a table: slopes for numbers, and differences of each level from
-/// the first one for factors.
+/// Returns the average effects of each column over the rows of a table: slopes for numbers, and differences of each
+/// level from the first one for factors.
 ///
 /// # Errors
 /// Fails if the table lacks a column of a formula.
@@ -317,7 +317,7 @@ fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     }
 }
 
-/// The values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
+/// Returns the values along a curve: `points` evenly spaced numbers over the range, or three around the mean.
 fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, FrameColumn)> {
     let (FrameColumn::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -341,7 +341,7 @@ fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, Fr
     (0..points).map(labelled).collect()
 }
 
-/// The value of a column while another one changes: its mean or its first level.
+/// Returns the value of a column while another one changes: its mean or its first level.
 fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
         (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),
@@ -355,7 +355,7 @@ fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     }
 }
 
-/// A column with `rows` copies of one row.
+/// Returns a column with `rows` copies of one row.
 fn repeated(one: &FrameColumn, rows: usize) -> FrameColumn {
     match one {
         FrameColumn::Numbers(x) => FrameColumn::Numbers(vec![x[0]; rows]),

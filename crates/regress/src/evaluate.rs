@@ -65,7 +65,7 @@ impl Evaluator<'_> {
         Error::at(self.text, expr.span, message)
     }
 
-    /// The value of an expression.
+    /// Returns the value of an expression.
     ///
     /// # Errors
     /// Fails if a column or a function is unknown, an operation needs numbers but has words, or a number is not finite.
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value as one number per row.
+    /// Computes the value as one number per row.
     ///
     /// # Errors
     /// Fails as [`value`](Self::value) does, and if the expression has no numeric value.
@@ -157,7 +157,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A factor with the stored levels.
+    /// Returns a factor with the stored levels.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -340,7 +340,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// An integer argument of a call, by name or position.
+    /// Returns an integer argument of a call, by name or position.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -450,7 +450,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// An argument by one of its names, or by its position among the unnamed ones.
+/// Returns an argument by one of its names, or by its position among the unnamed ones.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);

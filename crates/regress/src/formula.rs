@@ -62,14 +62,14 @@ impl Formula {
         })
     }
 
-    /// Whether a name occurs on the right side of `~`.
+    /// Returns whether a name occurs on the right side of `~`.
     pub fn mentions(&self, name: &str) -> bool {
         let mut names = Vec::new();
         self.right.columns(&mut names);
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// The terms of the formula. `others` are the columns that `.` denotes.
+    /// Returns the terms of the formula. `others` are the columns that `.` denotes.
     ///
     /// # Errors
     /// Fails if a term is invalid. The error has its location.

@@ -30,7 +30,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// A factor of words with levels in alphabetical order.
+    /// Returns a factor of words with levels in alphabetical order.
     pub fn of_words<S: AsRef<str>>(words: &[Option<S>]) -> Self {
         let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
         levels.sort_unstable();
@@ -48,7 +48,7 @@ impl Factor {
         }
     }
 
-    /// A factor of numbers with levels in increasing order.
+    /// Returns a factor of numbers with levels in increasing order.
     pub fn of_numbers(numbers: &[f64]) -> Self {
         let mut levels: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
         levels.sort_unstable_by(f64::total_cmp);
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// Other rows with the same levels.
+    /// Creates other rows with the same levels.
     #[must_use]
     pub fn with_codes(&self, codes: Vec<Option<u32>>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// The factor for these rows, without unused levels.
+    /// Returns the factor for these rows, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -142,7 +142,7 @@ impl FrameColumn {
         self.len() == 0
     }
 
-    /// Whether the value of a row is missing.
+    /// Returns whether the value of a row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) | Self::Truth(x) => x[row].is_nan(),
@@ -150,7 +150,7 @@ impl FrameColumn {
         }
     }
 
-    /// The column in these rows.
+    /// Returns the column in these rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let numbers = |x: &[f64]| rows.iter().map(|row| x[*row]).collect();
@@ -175,7 +175,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame of columns.
+    /// Creates a frame of columns.
     ///
     /// # Errors
     /// Fails if columns differ in length, or two columns have the same name.
@@ -206,7 +206,7 @@ impl Frame {
         })
     }
 
-    /// The columns of a table. Words become factors, and `true` and `false` truth values.
+    /// Returns the columns of a table. Words become factors, and `true` and `false` truth values.
     pub fn of_table(table: &Table) -> Self {
         let truth = |word: &str| match word {
             "TRUE" | "True" | "true" => Some(1.0),
@@ -251,13 +251,13 @@ impl Frame {
         self.names.iter().zip(&self.columns)
     }
 
-    /// A column by name.
+    /// Returns a column by name.
     pub fn column(&self, name: &str) -> Option<&FrameColumn> {
         let at = self.names.iter().position(|other| other == name)?;
         Some(&self.columns[at])
     }
 
-    /// A copy with this column replaced or added.
+    /// Creates a copy with this column replaced or added.
     #[must_use]
     pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
@@ -267,7 +267,7 @@ impl Frame {
         made
     }
 
-    /// The frame in these rows, without a copy if they are all rows.
+    /// Returns the frame in these rows, without a copy if they are all rows.
     pub fn rows_of(&self, rows: &[usize]) -> Self {
         match rows.len() == self.rows {
             true => self.clone(),
@@ -275,7 +275,7 @@ impl Frame {
         }
     }
 
-    /// The frame in these rows.
+    /// Returns the frame in these rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// The error for a name without a column.
+    /// Returns the error for a name without a column.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

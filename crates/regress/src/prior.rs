@@ -170,7 +170,7 @@ impl Given {
     }
 }
 
-/// The arguments of a joint prior of all coefficients, by position or by name.
+/// Returns the arguments of a joint prior of all coefficients, by position or by name.
 fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
     let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
     let given = arguments
@@ -241,13 +241,13 @@ impl Priors {
         })
     }
 
-    /// The user's prior for a parameter, by its name or one of its classes, starting with the most specific. If several
-    /// match, the last one applies.
+    /// Returns the user's prior for a parameter, by its name or one of its classes, starting with the most specific. If
+    /// several match, the last one applies.
     pub fn find(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, false)
     }
 
-    /// The user's joint prior of all coefficients.
+    /// Returns the user's joint prior of all coefficients.
     pub fn shrinkage(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, true)
     }

@@ -13,7 +13,7 @@ fn whole(y: f64) -> bool {
     y.fract() == 0.0 && y >= 0.0
 }
 
-/// The range of a family's values.
+/// Returns the range of a family's values.
 fn range(family: &Family) -> Range {
     match family.response {
         Kinds::Real

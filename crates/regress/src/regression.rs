@@ -147,7 +147,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// The predictors of new rows from the stored state. It omits rows with missing values. It ignores the response.
+    /// Returns the predictors of new rows from the stored state. It omits rows with missing values. It ignores the
+    /// response.
     ///
     /// # Errors
     /// Fails if a column is missing, or has values that are not in the fit.
@@ -219,7 +220,7 @@ impl Regression {
         self
     }
 
-    /// The map files of the formulas.
+    /// Returns the map files of the formulas.
     ///
     /// # Errors
     /// Fails if a formula is invalid.
@@ -241,7 +242,7 @@ impl Regression {
         Ok(files)
     }
 
-    /// The estimated parameters of the family that have no formula.
+    /// Returns the estimated parameters of the family that have no formula.
     fn without_formula(&self) -> Vec<Parameter> {
         let has_formula = |name: &str| self.predictors.iter().any(|p| p.parameter == name);
         let known = self.observed.errors.is_some() && !self.observed.with_sigma;
@@ -406,13 +407,14 @@ impl Regression {
         Ok(())
     }
 
-    /// Whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the family.
+    /// Returns whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the
+    /// family.
     pub fn is_of_formula(&self, parameter: &str) -> bool {
         let of_mean = parameter == "mu" || parameter.starts_with("mu_");
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// The shared name of groups whose effects are correlated with those of other predictors.
+    /// Returns the shared name of groups whose effects are correlated with those of other predictors.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -448,7 +450,8 @@ impl Regression {
                     ),
                 )
                 .help(
-                    "only effects of one grouping can be correlated: give the others another name",
+                    "only effects of the same grouping factor can be correlated: use a different name between \
+                     the bars for the other terms",
                 ));
             }
         }
@@ -482,7 +485,7 @@ impl Regression {
         notes
     }
 
-    /// A column that separates the two outcomes perfectly, so that the prior determines its coefficient.
+    /// Returns a column that separates the two outcomes perfectly, so that the prior determines its coefficient.
     fn separated(&self) -> Option<String> {
         if self.family.response != Kinds::Binary || self.request.prior_only {
             return None;
@@ -506,8 +509,8 @@ impl Regression {
         None
     }
 
-    /// The initial value of the predictor, which is the link of the response's mean, and the standard deviation of the
-    /// response.
+    /// Returns the initial value of the predictor, which is the link of the response's mean, and the standard deviation
+    /// of the response.
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {
@@ -545,7 +548,7 @@ fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
             return Err(Error::at(
                 &formula.text,
                 formula.response.value.span,
-                format!("`{name}` is a column, but has a formula as a parameter"),
+                format!("`{name}` is both a column of the table and a parameter with a formula"),
             )
             .help(format!(
                 "give the parameter another name; to impute a column with missing values, write \

@@ -80,7 +80,7 @@ pub fn observed(
     Ok(made)
 }
 
-/// The additions that new rows need: trials, exposure and standard errors.
+/// Returns the additions that new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
 /// Fails if an addition cannot be evaluated.
@@ -117,20 +117,20 @@ pub fn exposed(
     Ok(made)
 }
 
-/// The columns of `cbind(a, b, …)`.
+/// Returns the columns of `cbind(a, b, …)`.
 fn columns(arguments: &[Argument], evaluator: &mut Evaluator<'_>) -> Result<Vec<Vec<f64>>> {
     let columns = arguments.iter().map(|a| evaluator.numbers(&a.value));
     columns.collect()
 }
 
-/// The sum of columns in each row.
+/// Computes the sum of columns in each row.
 fn summed(columns: &[Vec<f64>]) -> Vec<f64> {
     let rows = columns.first().map_or(0, Vec::len);
     let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
     (0..rows).map(sum).collect()
 }
 
-/// Whether to estimate a residual standard deviation in addition to known ones.
+/// Returns whether to estimate a residual standard deviation in addition to known ones.
 fn with_sigma(arguments: &[Argument]) -> bool {
     let sigma = argument(arguments, &["sigma"], 1);
     sigma.is_some_and(|s| matches!(&s.kind, Kind::Name(n) if n == "TRUE" || n == "T"))
@@ -250,7 +250,7 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     }
 }
 
-/// A column of codes, given as words or as their numbers.
+/// Computes a column of codes, given as words or as their numbers.
 fn meant(
     expr: &Expr,
     meanings: &[(&str, f64)],
@@ -382,7 +382,7 @@ fn responses(
     Ok(())
 }
 
-/// The values. An expression with several columns is only valid as `cbind(successes, failures)`.
+/// Returns the values. An expression with several columns is only valid as `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
     family: &Family,

@@ -18,7 +18,7 @@ pub struct CorrelatedGaussian {
 }
 
 impl CorrelatedGaussian {
-    /// A Gaussian with unit evidence.
+    /// Creates a Gaussian with unit evidence.
     ///
     /// # Panics
     /// Panics if the precision (row-major, symmetric) is not positive definite.
@@ -43,8 +43,8 @@ impl CorrelatedGaussian {
         }
     }
 
-    /// Unit scales times `scales`, every pair of coordinates correlated by about `rho` (a constant
-    /// plus diagonal *precision*, scaled).
+    /// Creates a Gaussian with the given scales, in which every pair of coordinates is correlated by about `rho`. The
+    /// *precision* is a constant plus a diagonal, scaled.
     pub fn exchangeable(scales: &[f64], rho: f64) -> Self {
         let d = scales.len();
         let mut precision = vec![0.0; d * d];
@@ -69,7 +69,7 @@ impl CorrelatedGaussian {
         &self.mean
     }
 
-    /// The standard deviations of the best mean-field Gaussian: `1/√precision[i][i]`.
+    /// Computes the standard deviations of the best mean-field Gaussian: `1/√precision[i][i]`.
     pub fn mean_field_sd(&self) -> Vec<f64> {
         let d = self.mean.len();
         (0..d)
@@ -84,7 +84,7 @@ impl CorrelatedGaussian {
         self.log_evidence + 0.5 * (self.log_det_precision - diagonal)
     }
 
-    /// `precision · x`, for one lane at a time.
+    /// Computes `precision · x`, for one lane at a time.
     fn multiply(&self, x: &[f64], out: &mut [f64]) {
         let d = x.len();
         for (i, value) in out.iter_mut().enumerate() {
@@ -136,7 +136,11 @@ impl TwiceDifferentiable for CorrelatedGaussian {
     }
 
     fn apply(&self, ws: &mut usize, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(*ws, v.lanes(), "linearised at the same number of draws");
+        assert_eq!(
+            *ws,
+            v.lanes(),
+            "`v` and the linearisation have different numbers of draws"
+        );
         let d = self.dim();
         let (mut x, mut px) = (vec![0.0; d], vec![0.0; d]);
         for lane in 0..v.lanes() {
@@ -256,8 +260,8 @@ impl ScalarModel for LinearRegression {
     }
 }
 
-/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5) (unnormalised): coordinates μ, log τ, and θ (centred) or the
-/// standardised effects (not centred).
+/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5) (unnormalised): coordinates μ, log τ, and θ (centred)
+/// or the standardised effects (not centred).
 #[derive(Clone, Copy, Debug)]
 pub struct EightSchools {
     /// Whether θ itself is a coordinate.

@@ -6,9 +6,9 @@ use crate::{Dual, Real};
 
 /// A log density as scalar code over any [`Real`].
 pub trait ScalarModel: Sync {
-    /// The unconstrained dimension.
+    /// Returns the unconstrained dimension.
     fn dim(&self) -> usize;
-    /// The log density at `z`.
+    /// Computes the log density at `z`.
     fn log_density<T: Real>(&self, z: &[T]) -> T;
 }
 

@@ -58,7 +58,7 @@ impl Uniform {
     }
 }
 
-/// Sixth-order central difference of `f` at 0 with step `h`.
+/// Returns the sixth-order central difference of `f` at 0 with step `h`.
 fn central(mut f: impl FnMut(f64) -> f64, h: f64) -> f64 {
     let pair = |f: &mut dyn FnMut(f64) -> f64, k: f64| f(k * h) - f(-k * h);
     (45.0 * pair(&mut f, 1.0) - 9.0 * pair(&mut f, 2.0) + pair(&mut f, 3.0)) / (60.0 * h)
@@ -71,7 +71,7 @@ fn random_points(dim: usize, settings: &StressSettings) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Value and gradient at one point, as a batch of one lane.
+/// Returns the value and gradient at one point, as a batch of one lane.
 fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (f64, Vec<f64>) {
     let dim = density.dim();
     let (mut value, mut grad) = ([0.0], vec![0.0; dim]);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A clock that adds `step` seconds at each reading.
+/// Returns a clock that adds `step` seconds at each reading.
 pub fn ticking(step: f64) -> impl Fn() -> f64 + Sync {
     let ticks = AtomicU64::new(0);
     move || step * (1 + ticks.fetch_add(1, Ordering::Relaxed)) as f64

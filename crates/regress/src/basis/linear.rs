@@ -3,7 +3,7 @@
 /// A matrix as its rows.
 pub type Rows = Vec<Vec<f64>>;
 
-/// The product of two matrices.
+/// Returns the product of two matrices.
 pub fn multiply(a: &[Vec<f64>], b: &[Vec<f64>]) -> Rows {
     let columns = b.first().map_or(0, Vec::len);
     let entry = |row: &[f64], j: usize| row.iter().zip(b).map(|(x, other)| x * other[j]).sum();

@@ -33,7 +33,7 @@ impl Polynomial {
         made
     }
 
-    /// The values of the polynomials at `x`.
+    /// Returns the values of the polynomials at `x`.
     pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let mut found = Vec::new();
         let mut last = vec![0.0; x.len()];
@@ -54,7 +54,7 @@ impl Polynomial {
     }
 }
 
-/// The polynomial of the next degree.
+/// Computes the polynomial of the next degree.
 fn step(x: &[f64], this: &[f64], last: &[f64], alpha: f64, share: f64) -> Vec<f64> {
     let terms = x.iter().zip(this).zip(last);
     terms

@@ -17,7 +17,7 @@ pub struct Spline {
 }
 
 impl Spline {
-    /// A basis with these interior knots.
+    /// Builds a basis with these interior knots.
     pub fn new(
         inner: &[f64],
         boundary: [f64; 2],
@@ -41,7 +41,8 @@ impl Spline {
         [self.knots[0], self.knots[self.knots.len() - 1]]
     }
 
-    /// The basis functions or their derivatives at a point. Beyond the boundary they continue the adjacent polynomial.
+    /// Computes the basis functions or their derivatives at a point. Beyond the boundary they continue the adjacent
+    /// polynomial.
     fn functions(&self, x: f64, derivative: usize) -> Vec<f64> {
         let (t, order) = (&self.knots, self.degree + 1);
         let count = t.len() - order;
@@ -66,7 +67,7 @@ impl Spline {
         b
     }
 
-    /// The values of the basis functions, one column per function.
+    /// Returns the values of the basis functions, one column per function.
     pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let rows: Rows = match self.natural {
             true => self.natural_rows(x),
@@ -82,8 +83,8 @@ impl Spline {
             .collect()
     }
 
-    /// Natural splines: the combinations of B-splines whose second derivatives at the boundary are zero. Householder
-    /// reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
+    /// Returns natural splines: the combinations of B-splines whose second derivatives at the boundary are zero.
+    /// Householder reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
     fn natural_rows(&self, x: &[f64]) -> Rows {
         let skipped = usize::from(!self.intercept);
         let boundary = self.boundary();
@@ -169,7 +170,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// A spline with these knots, of which there must be at least three.
+    /// Creates a spline with these knots, of which there must be at least three.
     pub fn new(knots: Vec<f64>, cyclic: bool) -> Self {
         let mut made = Self {
             knots,
@@ -197,7 +198,7 @@ impl Cubic {
         self.knots[j + 1] - self.knots[j]
     }
 
-    /// B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
+    /// Returns B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
     fn bands(&self) -> (Rows, Rows) {
         let n = self.knots.len();
         let (rows, width) = match self.cyclic {
@@ -232,7 +233,7 @@ impl Cubic {
         (b, d)
     }
 
-    /// The integral of the squared second derivative as a quadratic form of the values: Dᵀ B⁻¹ D.
+    /// Returns the integral of the squared second derivative as a quadratic form of the values: Dᵀ B⁻¹ D.
     pub fn penalty(&self) -> Rows {
         let (b, d) = self.bands();
         let turned: Rows = (0..self.len())
@@ -241,8 +242,8 @@ impl Cubic {
         multiply(&turned, &multiply(&inverse(&b), &d))
     }
 
-    /// The weights of the values at a point. Natural splines are linear beyond the knots, and periodic splines wrap
-    /// around.
+    /// Computes the weights of the values at a point. Natural splines are linear beyond the knots, and periodic splines
+    /// wrap around.
     pub fn weights(&self, x: f64) -> Vec<f64> {
         let (first, last) = (self.knots[0], self.knots[self.knots.len() - 1]);
         let x = match self.cyclic {

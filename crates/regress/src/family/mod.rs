@@ -47,13 +47,13 @@ pub const LINKS: [(&str, Link); 8] = [
 ];
 
 impl Link {
-    /// The name of the link.
+    /// Returns the name of the link.
     pub fn name(self) -> &'static str {
         let row = LINKS.iter().find(|(_, link)| *link == self);
         row.map_or("identity", |(name, _)| name)
     }
 
-    /// The parameter as a function of the predictor, in Stan's syntax.
+    /// Returns the parameter as a function of the predictor, in Stan's syntax.
     pub fn inverse(self, eta: &str) -> String {
         match self {
             Self::Identity => eta.to_owned(),
@@ -67,7 +67,7 @@ impl Link {
         }
     }
 
-    /// The predictor for a mean.
+    /// Computes the predictor for a mean.
     pub fn of(self, mean: f64) -> f64 {
         match self {
             Self::Identity => mean,
@@ -160,7 +160,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// A family by its name, with an optional link in parentheses: `binomial(probit)`.
+    /// Returns a family by its name, with an optional link in parentheses: `binomial(probit)`.
     ///
     /// # Errors
     /// Fails if the family does not exist, or it lacks the link.
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// The row of the table with this name, or with this name in another package.
+    /// Returns the row of the table with this name, or with this name in another package.
     fn named(name: &str) -> Result<&'static Self> {
         let plain = match name {
             "normal" => "gaussian",
@@ -226,7 +226,7 @@ impl Family {
         }))
     }
 
-    /// The parameters that the formula of the mean predicts. `names` are the names of categories or of several
+    /// Returns the parameters that the formula of the mean predicts. `names` are the names of categories or of several
     /// responses.
     pub fn means(&self, names: &[String]) -> Vec<String> {
         let of = |name: &String| format!("mu_{name}");
@@ -265,7 +265,7 @@ impl Family {
         numbers && (self.is_plain() || self.functions.contains("_lccdf("))
     }
 
-    /// Whether values are integers.
+    /// Returns whether values are integers.
     pub fn is_discrete(&self) -> bool {
         use Response::{Binary, Count, Counts, Nominal, Ordinal, Trials};
         matches!(
@@ -302,7 +302,7 @@ impl Family {
         first.name.ends_with("lognormal")
     }
 
-    /// The name of the dimension along the columns of a response.
+    /// Returns the name of the dimension along the columns of a response.
     pub fn dimension(&self) -> &'static str {
         match self.response {
             Response::Several => "response",

@@ -103,7 +103,7 @@ impl FieldState {
         self.places.len()
     }
 
-    /// The region numbers of the table, by position.
+    /// Returns the region numbers of the table, by position.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = vec![String::new(); self.places.len()];
         for (region, place) in self.places.iter().enumerate() {
@@ -112,7 +112,7 @@ impl FieldState {
         labels
     }
 
-    /// The number of neighbours at each position.
+    /// Returns the number of neighbours at each position.
     pub fn degrees(&self) -> Vec<f64> {
         let mut degrees = vec![0.0; self.places.len()];
         for (a, b) in &self.edges {
@@ -152,8 +152,8 @@ impl FieldState {
         found
     }
 
-    /// Eigenvalues of the adjacency matrix with each row and column divided by the root of its number of neighbours.
-    /// The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
+    /// Computes eigenvalues of the adjacency matrix with each row and column divided by the root of its number of
+    /// neighbours. The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
     pub fn eigenvalues(&self) -> Vec<f64> {
         let degrees = self.degrees();
         let n = self.places.len();
@@ -168,7 +168,7 @@ impl FieldState {
 }
 
 impl Maker<'_, '_> {
-    /// `car("map.graph", gr = region, type = "bym2")`.
+    /// Returns `car("map.graph", gr = region, type = "bym2")`.
     pub(super) fn field(
         &mut self,
         call: &Expr,

@@ -13,7 +13,7 @@ pub struct Series {
 }
 
 impl Maker<'_, '_> {
-    /// `ar(time, gr = g, p = 1)`: rows in the order of `time`, or of the table, within each series.
+    /// Returns `ar(time, gr = g, p = 1)`: rows in the order of `time`, or of the table, within each series.
     pub(super) fn series(
         &mut self,
         call: &Expr,

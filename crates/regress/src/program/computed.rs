@@ -91,7 +91,7 @@ pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()
     Ok(())
 }
 
-/// The function in Stan's syntax.
+/// Returns the function in Stan's syntax.
 pub fn calculated(writer: &mut Writer<'_>, calculation: &Calculation) -> Option<String> {
     let (text, is_vector) = stan(writer, calculation, &calculation.value).ok()?;
     Some(match is_vector {
@@ -104,7 +104,7 @@ fn column(writer: &mut Writer<'_>, name: &str) -> String {
     format!("x_{}", writer.identifier(name))
 }
 
-/// An expression in Stan's syntax, and whether its value differs by row.
+/// Returns an expression in Stan's syntax, and whether its value differs by row.
 fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Result<(String, bool)> {
     let error = |message: String| Error::at(&calculation.text, expr.span, message);
     Ok(match &expr.kind {

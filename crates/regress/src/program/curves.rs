@@ -54,7 +54,7 @@ pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
 /// than the whole range.
 const LENGTH: &str = "inv_gamma(3, 1)";
 
-/// Gaussian processes.
+/// Writes Gaussian processes.
 pub fn processes(writer: &mut Writer<'_>, predictor: &Predictor) {
     if predictor.processes.is_empty() {
         return;
@@ -127,7 +127,7 @@ pub fn processes(writer: &mut Writer<'_>, predictor: &Predictor) {
     }
 }
 
-/// Monotonic effects.
+/// Writes monotonic effects.
 pub fn monotonic(writer: &mut Writer<'_>, predictor: &Predictor) {
     if predictor.monotonic.is_empty() {
         return;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Span};
 /// Deepest nesting of parentheses. Deeper nesting is a mistake and could overflow the stack.
 const DEEPEST: usize = 100;
 
-/// The left and right binding strength of an operator. R's `^` is right associative.
+/// Returns the left and right binding strength of an operator. R's `^` is right associative.
 fn strength(sign: &str) -> Option<(u8, u8)> {
     Some(match sign {
         "~" => (1, 2),
@@ -154,7 +154,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// The arguments of a call, starting at its opening parenthesis.
+    /// Returns the arguments of a call, starting at its opening parenthesis.
     fn arguments(&mut self) -> Result<Vec<Argument>> {
         let (_, open) = self.next();
         let mut found = Vec::new();

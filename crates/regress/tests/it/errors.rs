@@ -689,7 +689,7 @@ fn nonlinear_formulas() {
     check(
         &told,
         "x ~ 1",
-        "`x` is a column, but has a formula as a parameter",
+        "`x` is both a column of the table and a parameter with a formula",
         "x",
         "mi()",
     );
