@@ -166,7 +166,7 @@ pub trait Engine {
     /// Updates λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 
-    /// Returns `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
+    /// Computes `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).

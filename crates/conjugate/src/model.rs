@@ -150,8 +150,8 @@ const TWINS: f64 = 0.25;
 /// Finds pairs of equal components. Each component is paired with the first component that equals it. Components
 /// without data are not twins.
 ///
-/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
-/// depend on the origin and the units of the data.
+/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which
+/// does not depend on the origin and the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
     let prior = blocks.prior();

@@ -37,8 +37,8 @@ pub trait PointShards: Sync {
     /// answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
-    /// Returns Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]. Returns `None`
-    /// if a shard did not answer.
+    /// Computes Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)], or returns
+    /// `None` if a shard did not answer.
     fn bound(&self, expected: &[f64]) -> Option<f64>;
 }
 

@@ -165,7 +165,7 @@ impl RunDir {
             .map_err(|_| foreign("its `jensen.json` has another format"))?;
         if marker.layout > LAYOUT {
             return Err(DataError::invalid(format!(
-                "the folder `{}` comes from a newer jensen ({}); this one reads layout {LAYOUT}",
+                "the folder `{}` was written by a newer version of Jensen ({}); this version reads folder layout {LAYOUT}",
                 path.display(),
                 marker.version
             )));

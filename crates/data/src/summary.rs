@@ -109,8 +109,8 @@ pub struct RefinementSummary {
     pub draws: u64,
     /// Number of gradients, one per draw.
     pub gradients: u64,
-    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a reported
-    /// quantity only.
+    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a
+    /// reported quantity only.
     pub because: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ use crate::table::read_bytes;
 pub struct Symmetric {
     /// Number of rows, which is also the number of columns.
     pub size: usize,
-    /// Entries (row, column, value) of both triangles, numbered from 0, column by column, without duplicates.
+    /// Entries (row, column, value) of both triangles, numbered from 0, in column-major order, without duplicates.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
@@ -133,7 +133,8 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
     if !known {
         return Err(cursor.error(
             0,
-            "expected `%%MatrixMarket matrix coordinate real symmetric` (or general): sparse and of real numbers",
+            "expected the header `%%MatrixMarket matrix coordinate real symmetric` (or `general`), that is, a sparse \
+             matrix of real numbers",
         ));
     }
     let mut all = lines(cursor);
@@ -178,7 +179,7 @@ fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> 
         return Err(cursor.error(
             at,
             format!(
-                "the header announces {count} entries, but there are {}",
+                "the header declares {count} entries, but there are {}",
                 entries.len()
             ),
         ));

@@ -1,7 +1,7 @@
 //! Tables of named columns, the data of models without a program.
 //!
-//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
-//! builds with the feature `parquet`.
+//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet
+//! files in builds with the feature `parquet`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -227,8 +227,8 @@ impl Table {
         })
     }
 
-    /// Reads a table: `*.npy`, `*.npz` and `*.parquet` by their format, anything else as text with commas, semicolons, tabs or
-    /// blanks between the cells; `*.gz` is decompressed first.
+    /// Reads a table: `*.npy`, `*.npz` and `*.parquet` by their format, anything else as text with commas, semicolons,
+    /// tabs or blanks between the cells; `*.gz` is decompressed first.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not follow its format.

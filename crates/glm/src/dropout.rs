@@ -24,7 +24,7 @@ pub struct GaussianDropout {
 }
 
 impl GaussianDropout {
-    /// Features, labels below K and the standard deviation s.
+    /// Creates features, labels below K and the standard deviation s.
     ///
     /// # Errors
     /// Fails if features and labels differ in number, or a label is not below K.
@@ -54,7 +54,7 @@ impl GaussianDropout {
         })
     }
 
-    /// Probabilities and `−log p_y` of predictors.
+    /// Returns probabilities and `−log p_y` of predictors.
     fn softmax(&self, label: u32, eta: &[f64]) -> (Vec<f64>, f64) {
         let largest = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shifted: Vec<f64> = eta.iter().map(|x| x - largest).collect();
@@ -65,13 +65,13 @@ impl GaussianDropout {
         (p, sum.ln() - shifted[label as usize])
     }
 
-    /// `W x`.
+    /// Returns `W x`.
     fn times(&self, w: &[f64], x: &[f64]) -> Vec<f64> {
         let rows = w.chunks_exact(self.features.columns());
         rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
-    /// The gathered rows, and `s ε ⊙ x` for each.
+    /// Returns the gathered rows, and `s ε ⊙ x` for each.
     fn rows(&self, batch: &[u32], noise: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut x = Vec::new();
         self.features.gather(batch, &mut x);
@@ -79,7 +79,7 @@ impl GaussianDropout {
         (x, moved)
     }
 
-    /// The mean over all records of the loss without dropout, in nats.
+    /// Computes the mean over all records of the loss without dropout, in nats.
     pub fn loss(&self, w: &[f64]) -> f64 {
         let all: Vec<u32> = (0..self.labels.len() as u32).collect();
         let mut x = Vec::new();
@@ -96,7 +96,7 @@ impl GaussianDropout {
 }
 
 jensen_math::simd_fn! {
-    /// `w·x`, `w·m` and `w²·x²`.
+    /// Computes `w·x`, `w·m` and `w²·x²`.
     fn products, products_fn = <V>(w: &[f64], x: &[f64], m: &[f64]) -> [f64; 3] {
         let ((w, w_rest), (x, x_rest), (m, m_rest)) =
             (w.as_chunks::<LANES>(), x.as_chunks::<LANES>(), m.as_chunks::<LANES>());
@@ -117,7 +117,7 @@ jensen_math::simd_fn! {
         out
     }
 
-    /// `out = x² a`.
+    /// Computes `out = x² a`.
     fn weigh, weigh_fn = <V>(x: &[f64], a: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), a) in out.iter_mut().zip(x).zip(a) {
@@ -125,7 +125,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += a x + b m`.
+    /// Computes `out += a x + b m`.
     fn add_two, add_two_fn = <V>(factors: [f64; 2], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for ((out, x), m) in out.iter_mut().zip(rows[0]).zip(rows[1]) {
@@ -133,7 +133,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += a x + c x² (w − v)`.
+    /// Computes `out += a x + c x² (w − v)`.
     fn add_expected, add_expected_fn = <V>(factors: [f64; 2], x: &[f64], rows: [&[f64]; 2], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (((out, x), w), v) in out.iter_mut().zip(x).zip(rows[0]).zip(rows[1]) {
@@ -142,7 +142,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// `out += c x` row by row: `out += a xᵀ`.
+/// Computes `out += c x` row by row: `out += a xᵀ`.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
         jensen_math::reduce::axpy(*c, x, out);

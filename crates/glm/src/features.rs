@@ -43,7 +43,7 @@ jensen_math::simd_fn! {
 }
 
 jensen_math::simd_fn! {
-    /// `strands[k] += Σ x² w` over every eighth product from k on.
+    /// Computes `strands[k] += Σ x² w` over every eighth product from k on.
     fn weigh_squares, weigh_squares_fn = <V>(x: &[f64], w: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (x, w) in x.chunks(LANES).zip(w.chunks(LANES)) {
@@ -53,7 +53,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out += r x²`.
+    /// Computes `out += r x²`.
     fn add_squares, add_squares_fn = <V>(x: &[f64], r: f64, out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (out, x) in out.iter_mut().zip(x) {
@@ -63,7 +63,7 @@ jensen_math::simd_fn! {
 }
 
 impl Dense {
-    /// Rows of doubles, row after row.
+    /// Creates rows of doubles, row after row.
     ///
     /// # Errors
     /// Fails if the numbers do not fill whole rows.
@@ -75,7 +75,7 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column.
+    /// Returns rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column.
     /// They need an eighth of the memory of doubles.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes with every column standardised to mean 0 and variance 1. Constant columns become 0.
+    /// Returns rows of bytes with every column standardised to mean 0 and variance 1. Constant columns become 0.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.
@@ -112,7 +112,7 @@ impl Dense {
         Self::bytes(data, mean, scale)
     }
 
-    /// Rows of bytes read as `(byte − m) · scale`, m being their column's mean.
+    /// Returns rows of bytes read as `(byte − m) · scale`, m being their column's mean.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.
@@ -126,7 +126,7 @@ impl Dense {
         self.columns
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         match &self.values {
             Values::Floats(data) => data.len() / self.columns,
@@ -134,7 +134,7 @@ impl Dense {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns bytes of memory.
     pub fn size(&self) -> usize {
         match &self.values {
             Values::Floats(data) => 8 * data.len(),
@@ -163,7 +163,7 @@ impl Dense {
     }
 }
 
-/// Mean and variance of every column of bytes.
+/// Returns the mean and variance of every column of bytes.
 fn moments(data: &[u8], columns: usize) -> Result<(Vec<f64>, Vec<f64>), ShapeError> {
     whole_rows(data.len(), columns)?;
     let rows = (data.len() / columns) as f64;
@@ -190,7 +190,7 @@ pub(super) fn whole_rows(numbers: usize, columns: usize) -> Result<(), ShapeErro
 }
 
 impl Features {
-    /// P.
+    /// Returns P.
     pub fn columns(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.columns(),
@@ -198,7 +198,7 @@ impl Features {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.rows(),
@@ -206,7 +206,7 @@ impl Features {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns bytes of memory.
     pub fn size(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.size(),
@@ -214,8 +214,8 @@ impl Features {
         }
     }
 
-    /// `out = X_batch W` for `W` of `P × width`, contiguous rows; `gathered` holds the batch's dense
-    /// rows if there are any.
+    /// Computes `out = X_batch W` for `W` of `P × width`, contiguous rows; `gathered` holds the batch's dense rows if
+    /// there are any.
     pub(super) fn times(
         &self,
         gathered: &[f64],
@@ -235,7 +235,7 @@ impl Features {
         }
     }
 
-    /// `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
+    /// Computes `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
     pub(super) fn transposed_times(
         &self,
         gathered: &[f64],
@@ -255,7 +255,7 @@ impl Features {
         }
     }
 
-    /// `out[b] = Σ_p x_bp² w_p`; `gathered` as for [`Self::times`].
+    /// Computes `out[b] = Σ_p x_bp² w_p`; `gathered` as for [`Self::times`].
     pub(super) fn squares_times(
         &self,
         gathered: &[f64],
@@ -277,7 +277,7 @@ impl Features {
         }
     }
 
-    /// `out[p] += Σ_b x_bp² r_b`.
+    /// Computes `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(
         &self,
         gathered: &[f64],

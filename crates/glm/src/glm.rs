@@ -20,7 +20,7 @@ pub struct Glm<P> {
 }
 
 impl<P: Prior> Glm<P> {
-    /// The model whose coefficients are the last coordinates of the prior.
+    /// Creates the model whose coefficients are the last coordinates of the prior.
     ///
     /// # Errors
     /// Fails if features and outcomes differ in number, or the prior has too few coordinates.
@@ -57,7 +57,7 @@ impl<P: Prior> Glm<P> {
         &self.link
     }
 
-    /// The batch's dense rows in `scratch`, gathered if they are missing.
+    /// Returns the batch's dense rows in `scratch`, gathered if they are missing.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if let Features::Dense(dense) = &self.features
             && scratch.batch != batch

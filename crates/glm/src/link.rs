@@ -45,7 +45,7 @@ impl Link {
         }
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn records(&self) -> usize {
         match self {
             Self::BernoulliLogit { signs } => signs.len(),
@@ -61,7 +61,7 @@ impl Link {
         }
     }
 
-    /// `out[l] = Σ_b ℓ_b`.
+    /// Computes `out[l] = Σ_b ℓ_b`.
     pub(super) fn value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]) {
         let lanes = eta.lanes();
         out.fill(0.0);
@@ -190,9 +190,9 @@ const NORMALS: [(f64, f64); 8] = [
     (0.001449567805354, 0.238212616409306),
 ];
 
-/// `E[logit⁻¹(η)]` and the expectation of its derivative for η ~ N(mean, variance): a normal
-/// distribution function of slope s becomes one of slope `s / √(1 + s² variance)`, so that the error
-/// does not grow with the variance.
+/// Computes `E[logit⁻¹(η)]` and the expectation of its derivative for η ~ N(mean, variance): a normal distribution
+/// function of slope s becomes one of slope `s / √(1 + s² variance)`, so that the error does not grow with the
+/// variance.
 fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mut [f64]) {
     let simd = Simd::detect();
     let count = mean.len();
@@ -231,7 +231,7 @@ fn add(x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// `sₙ η`.
+/// Computes `sₙ η`.
 fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
     let mut x = eta.to_vec();
     for (x, &n) in x.chunks_exact_mut(lanes).zip(batch) {

@@ -9,7 +9,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// A twice differentiable log density on ℝᵈ over lanes. Every method overwrites its output.
 pub trait Prior: Debug + Sync {
-    /// d.
+    /// Returns d.
     fn dim(&self) -> usize;
     /// Writes the values in nats into `out`.
     fn value(&self, z: Lanes<'_>, out: &mut [f64]);

@@ -31,7 +31,7 @@ enum Entries {
 trait SparseRow: Copy {
     fn len(self) -> usize;
 
-    /// Column and value of an entry.
+    /// Returns the column and value of an entry.
     fn entry(self, i: usize) -> (usize, f64);
 
     /// Prefetches the entries into the cache.
@@ -129,7 +129,7 @@ macro_rules! with_row {
 }
 
 impl Sparse {
-    /// Rows of `(column, value)` pairs. If a row names a column twice, the values are added.
+    /// Creates rows of `(column, value)` pairs. If a row names a column twice, the values are added.
     ///
     /// # Errors
     /// Fails if a column is not below `columns`.
@@ -163,7 +163,8 @@ impl Sparse {
         })
     }
 
-    /// Dense rows of bytes (an image's pixels), read as `byte · scale`. Each nonzero byte takes three bytes of memory.
+    /// Returns dense rows of bytes (an image's pixels), read as `byte · scale`. Each nonzero byte takes three bytes of
+    /// memory.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.
@@ -206,7 +207,7 @@ impl Sparse {
         self.starts.len() - 1
     }
 
-    /// Bytes of memory.
+    /// Returns bytes of memory.
     pub fn size(&self) -> usize {
         let entries = match &self.entries {
             Entries::Floats { value, .. } => 12 * value.len(),
@@ -226,7 +227,7 @@ impl Sparse {
         matches!(self.entries, Entries::Floats { .. })
     }
 
-    /// `out = X_batch W` for `W` of `P × width`, contiguous rows.
+    /// Computes `out = X_batch W` for `W` of `P × width`, contiguous rows.
     pub(super) fn times(&self, batch: &[u32], w: &[f64], width: usize, out: &mut [f64]) {
         assert!(w.len() >= self.columns * width, "a row of W a column");
         let simd = Simd::detect();
@@ -248,7 +249,7 @@ impl Sparse {
         }
     }
 
-    /// `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
+    /// Computes `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
     pub(super) fn transposed_times(&self, batch: &[u32], r: &[f64], width: usize, out: &mut [f64]) {
         assert!(out.len() >= self.columns * width, "a row of out a column");
         let simd = Simd::detect();
@@ -265,7 +266,7 @@ impl Sparse {
         }
     }
 
-    /// `out[b] = Σ_p x_bp² w_p`.
+    /// Computes `out[b] = Σ_p x_bp² w_p`.
     pub(super) fn squares_times(&self, batch: &[u32], w: &[f64], out: &mut [f64]) {
         for (out, &n) in out.iter_mut().zip(batch) {
             *out = 0.0;
@@ -273,7 +274,7 @@ impl Sparse {
         }
     }
 
-    /// `out[p] += Σ_b x_bp² r_b`.
+    /// Computes `out[p] += Σ_b x_bp² r_b`.
     pub(super) fn transposed_squares_times(&self, batch: &[u32], r: &[f64], out: &mut [f64]) {
         for (r, &n) in r.iter().zip(batch) {
             with_row!(self, n, row => row.each(|c, v| out[c] += v * v * r));
@@ -282,7 +283,7 @@ impl Sparse {
 }
 
 jensen_math::simd_fn! {
-    /// `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
+    /// Computes `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
     fn combine, combine_fn = <V, R: SparseRow>(row: R, w: &[f64], out: &mut [f64]) {
         let vectors = out.len().div_ceil(LANES);
         let mut first = 0;
@@ -301,7 +302,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
+    /// Computes `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
     fn distribute, distribute_fn = <V, R: SparseRow>(row: R, r: &[f64], out: &mut [f64]) {
         let vectors = r.len().div_ceil(LANES);
         let mut first = 0;
@@ -322,7 +323,8 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Number of vectors of the next block, given the number left: up to four, and never a single one after others.
+/// Returns the number of vectors of the next block, given the number left: up to four, and never a single one after
+/// others.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -332,8 +334,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// The offsets of a block's vectors. The last vector of a row ends with it, and may overlap the vector before it, which
-/// belongs to the same block.
+/// Returns the offsets of a block's vectors. The last vector of a row ends with it, and may overlap the vector before
+/// it, which belongs to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];
@@ -375,7 +377,7 @@ unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     }
 }
 
-/// `sums += value · W[column, ·]` for the vectors that begin at `starts`.
+/// Computes `sums += value · W[column, ·]` for the vectors that begin at `starts`.
 ///
 /// # Safety
 /// W has the row, and vectors end within its `width` numbers.

@@ -294,7 +294,7 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    /// The programs for second derivatives; `None` if an interrupt ends their construction.
+    /// Returns the programs for second derivatives, or `None` if an interrupt ends their construction.
     fn second(&self) -> Option<&SecondOrder> {
         if self.second.get().is_none() {
             let making = self.making.lock();
@@ -401,7 +401,7 @@ impl GraphDensity {
 /// it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Lanes of a block. With solvers, it is at most the size at which every thread has one block.
+/// Returns the number of lanes of a block. With solvers, it is at most the size at which every thread has one block.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -462,7 +462,7 @@ pub(crate) fn for_blocks(
     });
 }
 
-/// The values independent of `v` that a product needs and that cost more than reading them back from memory:
+/// Returns the values independent of `v` that a product needs and that cost more than reading them back from memory:
 /// transcendental functions, reductions and matrix results. Cheap arithmetic is done again.
 fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     let mut tangent = vec![false; graph.len()];
@@ -682,7 +682,7 @@ impl TwiceDifferentiable for GraphDensity {
         assert_eq!(
             v.lanes(),
             ws.lanes,
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);
@@ -698,7 +698,7 @@ impl TwiceDifferentiable for GraphDensity {
         self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
     }
 
-    /// A single product, which stores nothing and uses the primal values immediately.
+    /// Computes a single product, stores nothing, and uses the primal values immediately.
     fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         match self.second() {
             Some(second) => self.product(&second.recompute, &mut ws.recompute, &[], z, v, out),

@@ -18,7 +18,7 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            /// Position in its table.
+            /// Returns the position in its table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -85,7 +85,7 @@ impl Shape {
         record: false,
     };
 
-    /// `len` elements.
+    /// Returns `len` elements.
     pub fn fixed(len: usize) -> Self {
         Self {
             len: u32::try_from(len).expect("tables are bounded by the node limit"),
@@ -93,7 +93,7 @@ impl Shape {
         }
     }
 
-    /// `len` elements for each record.
+    /// Returns `len` elements for each record.
     pub fn per_record(len: usize) -> Self {
         Self {
             record: true,
@@ -101,12 +101,12 @@ impl Shape {
         }
     }
 
-    /// Whether the shape is a single element.
+    /// Returns whether the shape is a single element.
     pub fn is_scalar(self) -> bool {
         self == Self::SCALAR
     }
 
-    /// Number of elements when the batch has `records` records.
+    /// Returns the number of elements when the batch has `records` records.
     pub fn elements(self, records: usize) -> usize {
         self.len as usize * if self.record { records } else { 1 }
     }
@@ -163,7 +163,7 @@ pub enum RecordColumn {
 }
 
 impl RecordColumn {
-    /// Number of records.
+    /// Returns the number of records.
     pub fn count(&self) -> usize {
         match self {
             Self::Values { width, values } => values.len() / (*width).max(1),
@@ -236,7 +236,7 @@ fn index_key(data: &[u32]) -> u64 {
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub fn new() -> Self {
         Self::default()
     }
@@ -256,53 +256,53 @@ impl Graph {
         (0..self.nodes.len()).map(NodeId::new)
     }
 
-    /// A node.
+    /// Returns a node.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// The operation of a node.
+    /// Returns the operation of a node.
     pub fn op(&self, id: NodeId) -> Op {
         self.nodes[id.index()].op
     }
 
-    /// Number of elements of a node.
+    /// Returns the number of elements of a node.
     pub fn shape(&self, id: NodeId) -> Shape {
         self.nodes[id.index()].shape
     }
 
-    /// Binding time of a node.
+    /// Returns the binding time of a node.
     pub fn placement(&self, id: NodeId) -> Placement {
         self.nodes[id.index()].placement
     }
 
-    /// The arguments of a node.
+    /// Returns the arguments of a node.
     pub fn args(&self, id: NodeId) -> &[NodeId] {
         let (start, len) = self.nodes[id.index()].args;
         &self.arg_pool[start as usize..(start + len) as usize]
     }
 
-    /// The elements of a constant table.
+    /// Returns the elements of a constant table.
     pub fn const_data(&self, id: ConstId) -> &Arc<[f64]> {
         &self.consts[id.index()]
     }
 
-    /// An index list.
+    /// Returns an index list.
     pub fn index_data(&self, id: IndexId) -> &Arc<[u32]> {
         &self.indices[id.index()]
     }
 
-    /// A record column.
+    /// Returns a record column.
     pub fn record_data(&self, id: RecordId) -> &RecordColumn {
         &self.records[id.index()]
     }
 
-    /// A solver.
+    /// Returns a solver.
     pub fn solver(&self, id: SolverId) -> &Arc<Solver> {
         &self.solvers[id.index()]
     }
 
-    /// Whether another graph has the same tables and nodes.
+    /// Returns whether another graph has the same tables and nodes.
     pub(crate) fn same(&self, other: &Graph) -> bool {
         let bits = |graph: &Graph| -> Vec<Vec<u64>> {
             let table = |table: &Arc<[f64]>| table.iter().map(|x| x.to_bits()).collect();
@@ -340,7 +340,7 @@ impl Graph {
         self.records.first().map(RecordColumn::count)
     }
 
-    /// The source expression of new nodes; see [`Node::site`].
+    /// Sets the source expression of new nodes; see [`Node::site`].
     pub fn set_site(&mut self, site: u32) {
         self.site = site;
     }
@@ -350,7 +350,7 @@ impl Graph {
         self.site
     }
 
-    /// The elements of a constant node.
+    /// Returns the elements of a constant node.
     pub fn constant_value(&self, id: NodeId) -> Option<&[f64]> {
         match self.op(id) {
             Op::Const(table) => Some(&self.consts[table.index()]),
@@ -358,7 +358,7 @@ impl Graph {
         }
     }
 
-    /// The element of a constant scalar node.
+    /// Computes the element of a constant scalar node.
     pub fn scalar_value(&self, id: NodeId) -> Option<f64> {
         match self.constant_value(id) {
             Some(&[value]) => Some(value),
@@ -381,8 +381,8 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// The placement of the result of `op` on `args`. A value along the record axis is known only once a batch is
-    /// bound.
+    /// Returns the placement of the result of `op` on `args`. A value along the record axis is known only once a batch
+    /// is bound.
     fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,
@@ -460,7 +460,7 @@ impl Graph {
         id
     }
 
-    /// The id of a solver. Equal solvers share one id.
+    /// Returns the id of a solver. Equal solvers share one id.
     pub(crate) fn intern_solver(&mut self, solver: &Arc<Solver>) -> SolverId {
         let found = self
             .solvers
@@ -472,8 +472,8 @@ impl Graph {
         }))
     }
 
-    /// The id of a record column. Equal columns share one id. All columns of an evaluated graph have the same length. A
-    /// graph under construction may have several axes.
+    /// Returns the id of a record column. Equal columns share one id. All columns of an evaluated graph have the same
+    /// length. A graph under construction may have several axes.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -532,7 +532,7 @@ impl Graph {
         self.indices.push(data);
     }
 
-    /// An empty graph with the same inputs and record columns, into which a pass rebuilds.
+    /// Returns an empty graph with the same inputs and record columns, into which a pass rebuilds.
     pub(crate) fn like(&self) -> Self {
         Self {
             inputs: self.inputs.clone(),

@@ -19,8 +19,8 @@ const MOST: usize = 1 << 24;
 /// An interned set; 0 is the empty set.
 type SetId = u32;
 
-/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` if there is a
-/// record axis, or if too many elements depend on too many coordinates.
+/// Returns the pattern of a graph whose first input is the draw and whose second output is the gradient, or `None` if
+/// there is a record axis, or if too many elements depend on too many coordinates.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     Some(Arc::new(Pattern::new(lists.collect())))
 }
 
-/// The sets of the elements of a node, given those of its arguments.
+/// Returns the sets of the elements of a node, given those of its arguments.
 fn dependence(
     graph: &Graph,
     id: NodeId,
@@ -129,7 +129,7 @@ fn dependence(
     }
 }
 
-/// The sets of a matrix product. Zeros of a constant factor are exploited.
+/// Returns the sets of a matrix product. Zeros of a constant factor are exploited.
 fn product(
     graph: &Graph,
     id: NodeId,
@@ -210,7 +210,7 @@ fn product(
     out
 }
 
-/// The elementwise operations whose derivatives are zero almost everywhere.
+/// Returns the elementwise operations whose derivatives are zero almost everywhere.
 fn flat_operations() -> Vec<ElemOp> {
     let flat = |op: &&ElemOp| {
         let mut scratch = Graph::new();
@@ -294,7 +294,7 @@ impl Sets {
         id
     }
 
-    /// The union of many.
+    /// Returns the union of many.
     fn all<'a>(&mut self, parts: impl Iterator<Item = &'a [SetId]>) -> SetId {
         self.round += 1;
         let (mut found, mut distinct, mut only) = (Vec::new(), 0, 0);

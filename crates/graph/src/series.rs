@@ -35,8 +35,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a graph whose first input contains the coordinates and whose first output is the log density, for
-    /// the coordinates that have location 0 and scale 1 according to `scattered`; `None` if there are none.
+    /// Returns the series of a graph whose first input contains the coordinates and whose first output is the log
+    /// density, for the coordinates that have location 0 and scale 1 according to `scattered`, or `None` if there are
+    /// none.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -60,7 +61,7 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// The density over the elements of the series, in place of their shocks.
+    /// Returns the density over the elements of the series, in place of their shocks.
     ///
     /// # Panics
     /// Never panics, because there is an input.
@@ -120,7 +121,7 @@ impl Series {
     }
 }
 
-/// The graph with cumulative sums over the coordinates `unit` expanded to scalar additions.
+/// Returns the graph with cumulative sums over the coordinates `unit` expanded to scalar additions.
 fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     let mut hangs = vec![false; graph.len()];
     let mut out = graph.like();
@@ -211,7 +212,7 @@ impl Search {
         matches!(self.graph.elem_op(id), Some(Add | Fma | Mul | Neg | Sub))
     }
 
-    /// A scalar node as an affine function of one shock, if it is one.
+    /// Returns a scalar node as an affine function of one shock, if it is one.
     fn affine(&mut self, id: NodeId) -> Option<Affine> {
         if !self.graph.shape(id).is_scalar() {
             return None;
@@ -257,7 +258,7 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// The result of a linear operation on an affine argument; `None` if both arguments are affine.
+    /// Returns the result of a linear operation on an affine argument, or `None` if both arguments are affine.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -307,7 +308,7 @@ impl Search {
     }
 }
 
-/// The elements on which the location and the scale of each element depend directly.
+/// Returns the elements on which the location and the scale of each element depend directly.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {
@@ -326,7 +327,7 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     links.iter().map(|link| (link.element, of(link))).collect()
 }
 
-/// Whether locations and scales depend on the shocks of the series only through its elements.
+/// Returns whether locations and scales depend on the shocks of the series only through its elements.
 fn stands_apart(graph: &Graph, links: &[Link]) -> bool {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let shocks: BTreeSet<u32> = links.iter().map(|link| link.shock).collect();

@@ -203,7 +203,7 @@ fn read_u32(token: &str) -> Result<u32, String> {
         .map_err(|_| format!("expected a whole number, found `{token}`"))
 }
 
-/// `name=value`.
+/// Reads `name=value`.
 fn read_field(token: &str, name: &str) -> Result<u32, String> {
     token
         .strip_prefix(name)
@@ -370,7 +370,7 @@ impl<'a> Words<'a> {
             .ok_or_else(|| format!("the line ends where {what} was expected"))
     }
 
-    /// Whether the next word is `flag`, which it then consumes.
+    /// Returns whether the next word is `flag`, which it then consumes.
     fn flag(&mut self, flag: &str) -> bool {
         self.rest.next_if_eq(&flag).is_some()
     }
@@ -605,7 +605,7 @@ impl Reader {
         })
     }
 
-    /// The number of a table entry such as `c3`, among `count`.
+    /// Returns the number of a table entry such as `c3`, among `count`.
     fn entry(&self, word: &str, prefix: &str, count: usize) -> Result<usize, String> {
         let number = word
             .strip_prefix(prefix)

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
+pub enum FrameColumn {
     /// Numbers. NaN means missing.
     Numbers(Vec<f64>),
     /// 0 and 1. NaN means missing.
@@ -128,7 +128,7 @@ impl Factor {
     }
 }
 
-impl Column {
+impl FrameColumn {
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
@@ -168,7 +168,7 @@ pub struct Frame {
     /// The name of the table in messages.
     pub source: String,
     names: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<FrameColumn>,
     rows: usize,
     /// The maps of formulas, by file name.
     pub graphs: BTreeMap<String, Adjacency>,
@@ -179,7 +179,7 @@ impl Frame {
     ///
     /// # Errors
     /// Fails if columns differ in length, or two columns have the same name.
-    pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
+    pub fn new(source: impl Into<String>, columns: Vec<(String, FrameColumn)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
         let mut known = BTreeSet::new();
@@ -214,15 +214,15 @@ impl Frame {
             _ => None,
         };
         let column = |cells: &Cells| match cells {
-            Cells::Numbers(x) => Column::Numbers(x.clone()),
+            Cells::Numbers(x) => FrameColumn::Numbers(x.clone()),
             Cells::Words(words) => {
                 let values: Option<Vec<f64>> = words
                     .iter()
                     .map(|word| word.as_deref().map_or(Some(f64::NAN), truth))
                     .collect();
                 match values {
-                    Some(values) => Column::Truth(values),
-                    None => Column::Factor(Factor::of_words(words)),
+                    Some(values) => FrameColumn::Truth(values),
+                    None => FrameColumn::Factor(Factor::of_words(words)),
                 }
             }
         };
@@ -247,19 +247,19 @@ impl Frame {
     }
 
     /// Iterates over the columns with their names.
-    pub fn columns(&self) -> impl Iterator<Item = (&String, &Column)> {
+    pub fn columns(&self) -> impl Iterator<Item = (&String, &FrameColumn)> {
         self.names.iter().zip(&self.columns)
     }
 
     /// Returns the column with this name.
-    pub fn column(&self, name: &str) -> Option<&Column> {
+    pub fn column(&self, name: &str) -> Option<&FrameColumn> {
         let at = self.names.iter().position(|other| other == name)?;
         Some(&self.columns[at])
     }
 
     /// Returns a copy with this column replaced or added.
     #[must_use]
-    pub fn with(&self, name: &str, column: Column) -> Self {
+    pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
         if let Some(at) = made.names.iter().position(|other| other == name) {
             made.columns[at] = column;

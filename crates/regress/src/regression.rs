@@ -452,7 +452,8 @@ impl Regression {
                     ),
                 )
                 .help(
-                    "only effects of one grouping can be correlated: give the others another name",
+                    "only effects of the same grouping factor can be correlated: use a different name between \
+                     the bars for the other terms",
                 ));
             }
         }
@@ -550,7 +551,7 @@ fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
             return Err(Error::at(
                 &formula.text,
                 formula.response.value.span,
-                format!("`{name}` is a column, but has a formula as a parameter"),
+                format!("`{name}` is both a column of the table and a parameter with a formula"),
             )
             .help(format!(
                 "give the parameter another name; to impute a column with missing values, write \

@@ -243,7 +243,7 @@ fn panel(
     at: impl Fn(&crate::contest::Point) -> f64,
 ) -> Chart {
     let best = race.best();
-    let mut y = Axis::new("below the best bound (nats)").log();
+    let mut y = Axis::new("distance below the best bound (nats)").log();
     let start = race.paths.iter().find_map(|p| p.points.first()?.bound);
     if let Some(start) = start {
         // Steps that nearly overflow would compress the rest.

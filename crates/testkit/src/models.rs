@@ -136,7 +136,11 @@ impl TwiceDifferentiable for CorrelatedGaussian {
     }
 
     fn apply(&self, ws: &mut usize, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(*ws, v.lanes(), "linearised at the same number of draws");
+        assert_eq!(
+            *ws,
+            v.lanes(),
+            "`v` and the linearisation have different numbers of draws"
+        );
         let d = self.dim();
         let (mut x, mut px) = (vec![0.0; d], vec![0.0; d]);
         for lane in 0..v.lanes() {
@@ -202,7 +206,7 @@ impl ScalarModel for Mixture {
 /// Bernoulli regression with independent N(0, 2.5) priors; rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LogisticRegression {
-    /// Records × coefficients, row-major.
+    /// Predictors, records × coefficients, row-major.
     pub x: Vec<f64>,
     /// Outcomes.
     pub y: Vec<bool>,
@@ -231,7 +235,7 @@ impl ScalarModel for LogisticRegression {
 /// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
-    /// Records × coefficients, row-major.
+    /// Predictors, records × coefficients, row-major.
     pub x: Vec<f64>,
     /// Outcomes.
     pub y: Vec<f64>,

@@ -18,7 +18,7 @@ use super::target::Particles;
 /// few hundredths.
 const NEARLY_NORMAL: f64 = 0.1;
 
-/// The coordinates in which a set of particles is nearly normal, judged by their gradients.
+/// Returns the coordinates in which a set of particles is nearly normal, judged by their gradients.
 pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     let lanes = particles.lanes();
     let rows = particles.x.chunks(lanes).zip(particles.grad.chunks(lanes));
@@ -31,7 +31,7 @@ pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     near.collect()
 }
 
-/// Half a kick of the momenta at positions x, followed by a step of both. Step sizes differ between lanes.
+/// Makes half a kick of the momenta at positions x, followed by a step of both. Step sizes differ between lanes.
 pub(super) fn begin(
     circles: &[bool],
     x: &mut [f64],
@@ -45,7 +45,7 @@ pub(super) fn begin(
     begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
 }
 
-/// The other half at the positions at the end of the step, and the squared lengths of the momenta.
+/// Makes the other half at the positions at the end of the step, and returns the squared lengths of the momenta.
 pub(super) fn end(
     circles: &[bool],
     x: &[f64],

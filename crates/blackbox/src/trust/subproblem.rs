@@ -142,7 +142,7 @@ struct Inner {
     bounded: bool,
 }
 
-/// The subproblem of a tridiagonal matrix with gradient `length e₁`.
+/// Returns the subproblem of a tridiagonal matrix with gradient `length e₁`.
 fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> Inner {
     let k = diagonal.len();
     let mut g = vec![0.0; k];

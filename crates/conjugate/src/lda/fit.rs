@@ -102,7 +102,14 @@ impl fmt::Display for LdaError {
     }
 }
 
-impl std::error::Error for LdaError {}
+impl std::error::Error for LdaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Run(error) => error.source(),
+            Self::Input(_) | Self::Lost(_) => None,
+        }
+    }
+}
 
 /// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
@@ -369,7 +376,7 @@ fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
 
 fn check(job: &LdaJob<'_>) -> Result<(), String> {
     let settings = &job.settings;
-    settings.check()?;
+    settings.check().map_err(|error| error.to_string())?;
     let documents = job.documents;
     if documents.is_empty() || documents.tokens() <= 0.0 {
         return Err("the corpus has no words".to_owned());

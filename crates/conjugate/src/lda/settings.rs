@@ -1,5 +1,6 @@
 //! The settings of latent Dirichlet allocation.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::temper::Temper;
@@ -162,62 +163,71 @@ impl LdaSettings {
     ///
     /// # Errors
     /// Returns one sentence for the user if a setting is invalid.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), SettingError> {
         let positive = |what: &str, x: f64| {
             if x.is_finite() && x > 0.0 {
                 Ok(())
             } else {
-                Err(format!("{what} must be positive, not {x}"))
+                Err(SettingError::new(format!(
+                    "{what} must be positive, not {x}"
+                )))
             }
         };
         if self.topics == 0 {
-            return Err("the number of topics must be at least 1".to_owned());
+            return Err(SettingError::new("the number of topics must be at least 1"));
         }
         if self.batch == 0 {
-            return Err("a batch must have at least one document".to_owned());
+            return Err(SettingError::new("a batch must have at least one document"));
         }
         positive("alpha", self.alpha())?;
         positive("eta", self.eta())?;
         positive("passes", self.passes)?;
         positive("the tolerance of the local steps", self.local.tolerance)?;
         if self.local.max_iterations == 0 {
-            return Err("a local step must have at least one iteration".to_owned());
+            return Err(SettingError::new(
+                "a local step must have at least one iteration",
+            ));
         }
         if !(self.tau.is_finite() && self.tau >= 1.0) {
-            return Err(format!("tau must be at least 1, not {}", self.tau));
+            return Err(SettingError::new(format!(
+                "tau must be at least 1, not {}",
+                self.tau
+            )));
         }
         if !(self.kappa > 0.5 && self.kappa <= 1.0) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "kappa is {}, but the step sizes converge only if it is above 0.5 and at most 1",
                 self.kappa
-            ));
+            )));
         }
         if let Some(population) = self.population {
             positive("the population", population)?;
         }
         if !(self.evaluations_per_pass.is_finite() && self.evaluations_per_pass >= 0.0) {
-            return Err("the number of evaluations per pass must not be negative".to_owned());
+            return Err(SettingError::new(
+                "the number of evaluations per pass must not be negative",
+            ));
         }
         self.check_together()?;
         self.temper.check()
     }
 
     /// Checks that the temperature policy is compatible with the other settings.
-    fn check_together(&self) -> Result<(), String> {
+    fn check_together(&self) -> Result<(), SettingError> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the temperature policy `{}` needs mean-field inference: use --inference mean-field, or \
                  --temper none",
                 self.temper.name()
-            ));
+            )));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the temperature policy `{}` needs fixed alpha and eta: remove --learn-alpha and --learn-eta, \
                  or use --temper none or anneal=PASSES",
                 self.temper.name()
-            ));
+            )));
         }
         Ok(())
     }

@@ -133,7 +133,7 @@ impl Shards for LocalShards<'_> {
     }
 }
 
-/// The end of each shard of documents.
+/// Returns the end of each shard of documents.
 pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
     let mut end = 0;
     let sizes = documents.shards().into_iter();
@@ -145,7 +145,8 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// The shares of a batch by shard, in the order of the batch, and the position in the batch of each document, shard after shard.
+/// Returns the shares of a batch by shard, in the order of the batch, and the position in the batch of each document,
+/// shard after shard.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
     let mut positions = vec![Vec::new(); ends.len()];
@@ -213,7 +214,7 @@ impl Sum {
 }
 
 impl Part {
-    /// The sum of two parts, which contains the words of both.
+    /// Returns the sum of two parts, which contains the words of both.
     pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
         /// No row.
         const NONE: usize = usize::MAX;
@@ -320,7 +321,7 @@ impl Ask<'_> {
         wire::fill(memory, |out| self.write(out));
     }
 
-    /// The sum of parts of blocks of these shards, in the order of the blocks.
+    /// Returns the sum of parts of blocks of these shards, in the order of the blocks.
     ///
     /// # Errors
     /// Fails if the bytes are not valid parts.
@@ -370,8 +371,8 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards per block for the given number of workers, which is a power of two. It minimises the number of
-/// shards of the busiest worker. Among the minimisers it is the largest, because each block costs a message.
+/// Returns the number of shards per block for the given number of workers, which is a power of two. It minimises the
+/// number of shards of the busiest worker. Among the minimisers it is the largest, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -440,7 +441,8 @@ impl BlockMemory {
     }
 }
 
-/// The scores of parts of held-out documents, concatenated, at the global parameters in the output of [`Ask::encode`].
+/// Returns the scores of parts of held-out documents, concatenated, at the global parameters in the output of
+/// [`Ask::encode`].
 ///
 /// # Errors
 /// Fails as [`block_step`] does.

@@ -42,7 +42,7 @@ impl Documents for Divided {
     }
 }
 
-/// The sum of parts over the tree, computed at once.
+/// Returns the sum of parts over the tree, computed at once.
 fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
     tree_sum(parts, |first, second| {
         first.plus(second, stride, &mut Spare::default())
@@ -66,21 +66,21 @@ fn a_sum_part_by_part_is_that_over_the_tree() {
     }
 }
 
-/// The request to remote shards.
+/// Returns the request to remote shards.
 fn sent(ask: &Ask<'_>) -> Vec<u8> {
     let mut bytes = vec![0; ask.size()];
     ask.encode(&mut bytes);
     bytes
 }
 
-/// A part on its way back.
+/// Returns a part on its way back.
 fn answer(part: &Part) -> Vec<u8> {
     let mut bytes = vec![0; part.size()];
     part.encode(&mut bytes);
     bytes
 }
 
-/// The parts of blocks with the given number of shards, as bytes to and from another machine.
+/// Returns the parts of blocks with the given number of shards, as bytes to and from another machine.
 fn elsewhere(
     documents: &Divided,
     ask: &Ask<'_>,
@@ -111,7 +111,7 @@ fn elsewhere(
         .collect()
 }
 
-/// The parts of a batch of all documents, of each shard.
+/// Returns the parts of a batch of all documents, of each shard.
 fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
     let engine = LdaEngine::new(documents, None, settings, Simd::detect());
     let globals = engine.start(1);

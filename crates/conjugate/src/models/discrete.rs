@@ -155,13 +155,12 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate, whose mean is that of the column. With shape one half (Jeffreys' power of the rate),
-/// the standard deviation of the prior is 1.4 times its mean, and it has the weight of half a row.
+/// Shape of the prior of a rate. The mean of the prior is the column's mean. Shape one half is that of the Jeffreys
+/// prior. The prior then has a standard deviation of 1.4 times its mean. It counts as half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Creates components over rows of `dim` counts, with NaN for missing counts. The prior is estimated from these
-    /// rows.
+    /// Creates components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
         Self {

@@ -302,7 +302,7 @@ impl BagReader {
             };
             if pair.0 as usize >= self.words {
                 return Err(self.wrong(&format!(
-                    "term {} is beyond the vocabulary of {} words (terms count from 0)",
+                    "term {} is outside the vocabulary of {} words (terms are numbered from 0)",
                     pair.0, self.words
                 )));
             }
@@ -346,7 +346,7 @@ impl BagReader {
             if !self.read_line()? {
                 if read != entries {
                     return Err(self.wrong(&format!(
-                        "the file announces {entries} entries but has {read}: it was cut short"
+                        "the header declares {entries} entries, but the file has {read}: it is truncated"
                     )));
                 }
                 if let Kind::Triplets { ended, .. } = &mut self.kind {
@@ -417,7 +417,7 @@ impl BagReader {
         }
         if term < 1 || term > self.words as u64 {
             return Err(self.wrong(&format!(
-                "term {term} is beyond the vocabulary of {} words (terms count from 1)",
+                "term {term} is outside the vocabulary of {} words (terms are numbered from 1)",
                 self.words
             )));
         }
@@ -482,7 +482,7 @@ mod tests {
             (
                 Format::Uci,
                 "4\n3\n3\n1 1 2\n",
-                "announces 3 entries but has 1",
+                "declares 3 entries, but the file has 1",
             ),
             (
                 Format::Uci,
@@ -499,7 +499,7 @@ mod tests {
                 "2\n3\n2\n2 1 2\n1 1 1\n",
                 "line 5: document 1 comes after document 2",
             ),
-            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is beyond"),
+            (Format::Uci, "2\n3\n2\n2 4 2\n", "term 4 is outside"),
             (Format::Uci, "2\n3\n2\n3 1 2\n", "document 3 is not among"),
             (Format::Uci, "2\n3\n2\n1 1 1.5\n", "an integer count"),
             (
@@ -508,7 +508,7 @@ mod tests {
                 "line 2: expected the number of terms",
             ),
             (Format::Ldac, "1 0:x\n", "expected term:count"),
-            (Format::Ldac, "1 3:1\n", "term 3 is beyond"),
+            (Format::Ldac, "1 3:1\n", "term 3 is outside"),
             (Format::MatrixMarket, "1 2 3\n", "expected `%%MatrixMarket"),
             (
                 Format::MatrixMarket,

@@ -20,16 +20,18 @@ pub enum Frequency {
 }
 
 impl FromStr for Frequency {
-    type Err = String;
+    type Err = DataError;
 
     /// Parses an integer as a number of documents, and a number with a point (`0.1`, `1.0`) as a share.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, DataError> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
         }
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
-            _ => Err("expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+            _ => Err(DataError::invalid(
+                "expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)",
+            )),
         }
     }
 }

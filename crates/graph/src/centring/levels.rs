@@ -25,7 +25,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The coordinates below a node. `None` if the search is too expensive.
+    /// Returns the coordinates below a node. `None` if the search is too expensive.
     pub(super) fn of(&mut self, node: NodeId) -> Option<BTreeSet<u32>> {
         let mut waiting = vec![node];
         while let Some(&next) = waiting.last() {

@@ -139,9 +139,10 @@ pub struct Recentred {
 }
 
 impl Hierarchy {
-    /// The groups among `scattered` in a graph whose first input contains the coordinates and whose first output is the
-    /// log density; `None` if there are none. Only two kinds of values count: coordinates, each of them once, and
-    /// values with location 0 and scale 1 that are multiplied by a quantity that depends on other coordinates.
+    /// Returns the groups among `scattered` in a graph whose first input contains the coordinates and whose first
+    /// output is the log density, or `None` if there are none. Only two kinds of values count: coordinates, each of
+    /// them once, and values with location 0 and scale 1 that are multiplied by a quantity that depends on other
+    /// coordinates.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -196,7 +197,7 @@ impl Hierarchy {
         })
     }
 
-    /// Every coordinate of independent elements, at a point.
+    /// Returns every coordinate of independent elements, at a point.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
@@ -225,8 +226,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// The density over recentred coordinates. Coordinates without a power or a site do not change, and neither do
-    /// vectors that contain such a coordinate.
+    /// Returns the density over recentred coordinates. Coordinates without a power or a site do not change, and neither
+    /// do vectors that contain such a coordinate.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -335,18 +336,18 @@ impl Recentred {
         &self.forward
     }
 
-    /// The original coordinates of recentred ones.
+    /// Returns the original coordinates of recentred ones.
     pub fn forward(&self, tilde: &[f64]) -> Vec<f64> {
         evaluate(&self.forward, &[tilde], None).swap_remove(0)
     }
 
-    /// The recentred coordinates of original ones.
+    /// Returns the recentred coordinates of original ones.
     pub fn backward(&self, theta: &[f64]) -> Vec<f64> {
         evaluate(&self.backward, &[theta], None).swap_remove(0)
     }
 }
 
-/// The coordinates, with some replaced by elements of other nodes, in runs.
+/// Returns the coordinates, with some replaced by elements of other nodes, in runs.
 pub(crate) fn assemble(
     out: &mut Graph,
     old: NodeId,
@@ -367,8 +368,8 @@ pub(crate) fn assemble(
     out.concat(&parts)
 }
 
-/// Coordinates with location 0 and scale 1 that are multiplied by a quantity. Their scale becomes the inverse of that
-/// quantity. The first product of a coordinate counts.
+/// Returns coordinates with location 0 and scale 1 that are multiplied by a quantity. Their scale becomes the inverse
+/// of that quantity. The first product of a coordinate counts.
 fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     let unit = unit_normal(graph, scattered);
     if unit.is_empty() {
@@ -404,7 +405,7 @@ fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     factors.into_iter().map(one).collect()
 }
 
-/// The coordinates that are about 0 with scale 1.
+/// Returns the coordinates that are about 0 with scale 1.
 pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u32> {
     let is = |node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
     scattered
@@ -416,7 +417,7 @@ pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u3
         .collect()
 }
 
-/// The coordinates that are a node's elements, if all its elements are coordinates.
+/// Returns the coordinates that are a node's elements, if all its elements are coordinates.
 pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),

@@ -52,7 +52,7 @@ const DIRECTIONS: usize = 8;
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
-    /// Coordinates of vectors with a joint prior.
+    /// Returns coordinates of vectors with a joint prior.
     pub fn together(&self) -> Vec<u32> {
         let vectors = self.vectors();
         vectors
@@ -67,8 +67,8 @@ impl Hierarchy {
         })
     }
 
-    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors that the
-    /// prior determines almost completely. For these, whitening is as good at a third of the cost.
+    /// Returns the information at a point about each coordinate of multivariate effects. It is `None` for vectors that
+    /// the prior determines almost completely. For these, whitening is as good at a third of the cost.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {
@@ -148,7 +148,7 @@ impl Hierarchy {
     }
 }
 
-/// 1 or −1 with equal frequency, as are the products of two elements over a few directions.
+/// Computes 1 or −1 with equal frequency, as are the products of two elements over a few directions.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -160,7 +160,7 @@ fn sign(direction: usize, at: usize) -> f64 {
     }
 }
 
-/// A product of square matrices or of one and a column.
+/// Returns a product of square matrices or of one and a column.
 fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
     MatMul {
         m: n as u32,
@@ -171,7 +171,7 @@ fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
     }
 }
 
-/// The sum of the logarithms of a diagonal.
+/// Returns the sum of the logarithms of a diagonal.
 fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
     let indices: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
     let diagonal = out.gather(matrix, &indices);
@@ -179,7 +179,7 @@ fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
     out.sum(logs)
 }
 
-/// A factor with zeros above its diagonal.
+/// Returns a factor with zeros above its diagonal.
 fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     if matches!(out.op(factor), Op::Cholesky { .. }) {
         return factor;
@@ -192,7 +192,8 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     out.scatter_add(kept, &indices, n * n)
 }
 
-/// The coordinates of a group and their replacements; `None` if any of them has no site. `own` are all coordinates.
+/// Computes the coordinates of a group and their replacements, or returns `None` if any of them has no site. `own` are
+/// all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,
@@ -242,7 +243,7 @@ pub(super) fn replace(
     Some((group.coordinates.clone(), new))
 }
 
-/// R and R⁻¹ Lᵀ (b − W μ).
+/// Returns R and R⁻¹ Lᵀ (b − W μ).
 fn condition(
     out: &mut Graph,
     sites: &[Site],

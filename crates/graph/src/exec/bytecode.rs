@@ -89,7 +89,7 @@ pub(crate) struct BytecodeArena {
     registers: Vec<f64>,
 }
 
-/// `out = f(lane)` for all lanes, vector by vector.
+/// Returns `out = f(lane)` for all lanes, vector by vector.
 ///
 /// # Safety
 /// `out` has `lanes` lanes, whole vectors.
@@ -148,8 +148,8 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// The code of a graph in which every value is one number, except inputs, whose elements it reads. Its outputs are
-    /// the concatenated elements of `outputs` outputs. `None` if it has other operations.
+    /// Creates the code of a graph in which every value is one number, except inputs, whose elements it reads. Its
+    /// outputs are the concatenated elements of `outputs` outputs. `None` if it has other operations.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {
@@ -187,7 +187,7 @@ impl Bytecode {
         self.code.len()
     }
 
-    /// Scratch memory for this code.
+    /// Returns scratch memory for this code.
     pub fn arena(&self) -> BytecodeArena {
         let constants = self.constants.iter();
         BytecodeArena {
@@ -262,7 +262,7 @@ struct Writer<'a> {
     merged: Vec<bool>,
 }
 
-/// The product that is merged with an addition or subtraction: the merged operation and the other operand.
+/// Returns the fused operation for `op` if its operand `which` is a product.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),
@@ -370,7 +370,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The operation of a node, and its arguments.
+    /// Returns the operation of a node, and its arguments.
     fn task(
         &mut self,
         id: NodeId,
@@ -409,7 +409,7 @@ impl<'a> Writer<'a> {
         (work, args.to_vec())
     }
 
-    /// A register: the one freed last, or a new one.
+    /// Returns a register: the one freed last, or a new one.
     fn register(&mut self) -> RowAddress {
         let row = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;

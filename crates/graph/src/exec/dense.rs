@@ -294,7 +294,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The elements of a matrix operand at one lane.
+/// Computes the elements of a matrix operand at one lane.
 unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
     (0..len)
         // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
@@ -306,7 +306,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Rows of an operand in sequence, of one lane if it is splat, and the number of lanes.
+/// Returns rows of an operand in sequence, of one lane if it is splat, and the number of lanes.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,
@@ -457,8 +457,7 @@ fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     }
 }
 
-/// The kernel of a dense operation whose first argument has the given shape, for at most `records`
-/// records.
+/// Returns the kernel of a dense operation whose first argument has the given shape, for at most `records` records.
 pub(crate) fn dense_kernel(
     op: Op,
     simd: Simd,

@@ -99,12 +99,12 @@ impl Patience {
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
-    /// Whether a step that computes the given number of values runs separately.
+    /// Returns whether a step that computes the given number of values runs separately.
     pub fn is_apart(&self, numbers: usize) -> bool {
         numbers >= LONG && self.ending.during.is_some()
     }
 
-    /// The result of `work` on another thread; `None` if an interrupt ends the evaluation first.
+    /// Returns the result of `work` on another thread, or `None` if an interrupt ends the evaluation first.
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();

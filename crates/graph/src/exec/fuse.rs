@@ -42,7 +42,7 @@ struct Registers {
 }
 
 impl Registers {
-    /// A register for a node: the one freed last, or a new one.
+    /// Returns a register for a node: the one freed last, or a new one.
     fn take(&mut self, id: NodeId) -> u32 {
         let register = self.free.pop().unwrap_or_else(|| {
             self.in_use += 1;
@@ -58,7 +58,7 @@ impl Registers {
     }
 }
 
-/// The instructions in the order of their execution. A reduction follows its last operand directly, which frees
+/// Returns the instructions in the order of their execution. A reduction follows its last operand directly, which frees
 /// registers early.
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
@@ -135,7 +135,7 @@ impl Planner<'_> {
         });
     }
 
-    /// The operand locations of an instruction that is still to be emitted.
+    /// Returns the operand locations of an instruction that is still to be emitted.
     fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
         task.reads
             .iter()
@@ -151,8 +151,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The operations and reductions of a kernel, with multiplications merged with the single addition or reduction
-    /// that uses them.
+    /// Returns the operations and reductions of a kernel, with multiplications merged with the single addition or
+    /// reduction that uses them.
     fn merged(
         &self,
         draft: &KernelDraft,
@@ -246,7 +246,7 @@ impl Planner<'_> {
         (maps.into_iter().map(|(_, task)| task).collect(), sinks)
     }
 
-    /// Rows in memory for a node of a kernel.
+    /// Returns rows in memory for a node of a kernel.
     fn kept_rows(&mut self, id: NodeId, shape: Shape) -> Target {
         let rows = self.new_rows(shape);
         self.zeroed.push(false);
@@ -278,7 +278,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The rows to which a sum or scatter adds. They are zero before its first instruction.
+    /// Returns the rows to which a sum or scatter adds. They are zero before its first instruction.
     pub(super) fn sink_rows(&mut self, id: NodeId) -> u32 {
         let Region::Arena(slot) = self.args_of[&id].region else {
             unreachable!("sinks have rows")

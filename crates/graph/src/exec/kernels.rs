@@ -229,7 +229,7 @@ impl Product for Pair {
 /// An operation that has no vector kernel.
 trait SlowOp {
     const ARITY: usize;
-    /// The slow definition, applied to the first `ARITY` numbers.
+    /// Applies the slow definition to the first `ARITY` numbers.
     fn value(args: [f64; 3]) -> f64;
 }
 
@@ -305,13 +305,13 @@ impl<F: SlowOp> Kernels for Slow<F> {
     }
 }
 
-/// The kernel of a one-argument operation.
+/// Returns the kernel of a one-argument operation.
 fn unary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     assert!(!splat[0], "{ALL_SPLAT}");
     K::kernel::<Mask<false, false, false>>(simd)
 }
 
-/// The kernel of a two-argument operation.
+/// Returns the kernel of a two-argument operation.
 fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
         [false, false, _] => K::kernel::<Mask<false, false, false>>(simd),
@@ -321,7 +321,7 @@ fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     }
 }
 
-/// The kernel of a three-argument operation.
+/// Returns the kernel of a three-argument operation.
 fn ternary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
         [false, false, false] => K::kernel::<Mask<false, false, false>>(simd),
@@ -406,7 +406,7 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// The kernel of an operation for a SIMD level and operand layout.
+/// Returns the kernel of an operation for a SIMD level and operand layout.
 pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     match op {
         MapOp::Elem(op) => elem_kernel(op, simd, splat),
@@ -415,7 +415,7 @@ pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     }
 }
 
-/// The kernel that copies or splats rows.
+/// Returns the kernel that copies or splats rows.
 pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     if splat {
         copy_fn::<Mask<true, false, false>>(simd)
@@ -424,7 +424,7 @@ pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     }
 }
 
-/// The kernel of a sum of `a` or, with a second operand (splat or not), of `a · b`.
+/// Returns the kernel of a sum of `a` or, with a second operand (splat or not), of `a · b`.
 pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     match second {
         None => sum_fn::<One, Mask<false, false, false>>(simd),
@@ -433,7 +433,7 @@ pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     }
 }
 
-/// The kernel of a scatter of `a` or, with a second operand (splat or not), of `a · b`.
+/// Returns the kernel of a scatter of `a` or, with a second operand (splat or not), of `a · b`.
 pub(crate) fn scatter_kernel(simd: Simd, second: Option<bool>) -> ScatterKernel {
     match second {
         None => scatter_fn::<One, Mask<false, false, false>>(simd),

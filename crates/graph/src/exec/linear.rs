@@ -70,7 +70,7 @@ impl Planner<'_> {
         found
     }
 
-    /// A column of data and a value of each lane, where `id` is their product.
+    /// Returns a column of data and a value of each lane, where `id` is their product.
     pub(super) fn factors(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         if graph.elem_op(id) != Some(ElemOp::Mul) {
@@ -88,7 +88,7 @@ impl Planner<'_> {
         ordered.then_some((column, value))
     }
 
-    /// The linear predictor that ends in `id`, with the nodes within it.
+    /// Returns the linear predictor that ends in `id`, with the nodes within it.
     fn predictor(
         &self,
         id: NodeId,
@@ -186,7 +186,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The instructions of a linear predictor whose other summand is an operand of the kernel.
+    /// Returns the instructions of a linear predictor whose other summand is an operand of the kernel.
     pub(super) fn predictor_instructions(
         &mut self,
         predictor: &Predictor,
@@ -236,7 +236,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The instructions of sums by columns of an operand of the kernel.
+    /// Returns the instructions of sums by columns of an operand of the kernel.
     pub(super) fn sums_instructions(&mut self, sums: &Sums, arg: Arg) -> Vec<Instruction> {
         let mut into: Vec<ColumnSum> = Vec::with_capacity(sums.into.len());
         for &(column, sink) in &sums.into {

@@ -21,17 +21,17 @@ const DEPTH: usize = 64;
 /// Bytes of a cache line, which eight lanes fill.
 const LINE: usize = 64;
 
-/// Whether a product with these extents is computed from panels.
+/// Returns whether a product with these extents is computed from panels.
 pub(super) fn is_product(m: usize, k: usize, n: usize) -> bool {
     m >= LEAST && k >= LEAST && n >= LEAST_COLUMNS
 }
 
-/// Whether a triangular system is solved with panels.
+/// Returns whether a triangular system is solved with panels.
 pub(super) fn is_system(n: usize, columns: usize) -> bool {
     n >= LEAST && columns >= LEAST_COLUMNS
 }
 
-/// Whether a Cholesky factor is computed with panels.
+/// Returns whether a Cholesky factor is computed with panels.
 pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }
@@ -43,7 +43,7 @@ struct Panels {
 }
 
 impl Panels {
-    /// Memory for the given number of values of eight lanes.
+    /// Creates the memory for the given number of values of eight lanes.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);
@@ -84,7 +84,7 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     }
 }
 
-/// One value of a panel.
+/// Returns one value of a panel.
 #[inline(always)]
 unsafe fn value<V: F64x8>(panel: *const f64, index: usize) -> V {
     // SAFETY: the kernels below read values within the panels that they build.

@@ -202,7 +202,7 @@ impl Instruction {
         matches!(self, Self::Rows { .. } | Self::Columns { .. })
     }
 
-    /// Number of rows that it moves per row of its kernel.
+    /// Returns the number of rows that it moves per row of its kernel.
     fn weight(&self) -> usize {
         match self {
             Self::Rows { terms, .. } => terms.len(),
@@ -325,7 +325,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 }
 
 impl Planner<'_> {
-    /// Constants and shared values that lane steps read, and inputs.
+    /// Allocates constants and shared values that lane steps read, and inputs.
     fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
@@ -438,7 +438,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The operand that reads `id` from memory (not from a register).
+    /// Returns the operand that reads `id` from memory (not from a register).
     pub(super) fn operand(&mut self, id: NodeId) -> Arg {
         if let Some(arg) = self.args_of.get(&id) {
             return *arg;
@@ -484,7 +484,7 @@ impl Planner<'_> {
         arg
     }
 
-    /// The operand without an index list. An operand with one is copied.
+    /// Returns the operand without an index list. An operand with one is copied.
     fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
         if arg.index.is_some() {
             self.copied(id, arg)
@@ -510,7 +510,7 @@ impl Planner<'_> {
         rows
     }
 
-    /// The operand as consecutive rows, which matrix kernels read.
+    /// Returns the operand as consecutive rows, which matrix kernels read.
     pub(super) fn plain(&mut self, id: NodeId, splat: bool) -> Arg {
         let arg = self.operand(id);
         let consecutive = arg.step == 1 || self.graph.shape(id).is_scalar();
@@ -747,7 +747,7 @@ impl Step {
         }
     }
 
-    /// Instructions and rows moved.
+    /// Returns instructions and rows moved.
     fn cost(&self, records: usize, calls: &[Call]) -> (usize, usize) {
         match self {
             Step::Zero { rows, .. } => (1, *rows),

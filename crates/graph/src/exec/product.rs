@@ -42,7 +42,7 @@ impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> 
 /// Number of rows of a predictor that are computed together.
 const ROWS: usize = 4;
 
-/// `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.
+/// Computes `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.
 ///
 /// # Safety
 /// Rows and lanes are within the operands and the destination.
@@ -226,7 +226,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The kernel of linear predictors with an added value, which is nothing, a number, or a row of lanes per row.
+/// Returns the kernel of linear predictors with an added value, which is nothing, a number, or a row of lanes per row.
 pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     match splat {
         None => by_rows_fn::<Addition<false, false>>(simd),
@@ -235,7 +235,7 @@ pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     }
 }
 
-/// The kernel of sums by columns.
+/// Returns the kernel of sums by columns.
 pub(crate) fn columns_kernel(simd: Simd) -> ColumnsKernel {
     by_columns_fn(simd)
 }

@@ -209,8 +209,8 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program. Its solvers have reduced precision if `rough`, and otherwise the requested
-    /// precision.
+    /// Returns scratch memory for this program. Its solvers have reduced precision if `rough`, and otherwise the
+    /// requested precision.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
@@ -280,7 +280,7 @@ impl Program {
         self.plan.outputs.len()
     }
 
-    /// Number of elements of output `which`.
+    /// Returns the number of elements of output `which`.
     pub fn output_len(&self, which: usize) -> usize {
         self.plan.outputs[which].1.elements(self.records)
     }
@@ -323,8 +323,8 @@ impl Program {
     }
 }
 
-/// Number of lanes in whole vectors. It is so small that the rows in use remain in L2, but large enough that
-/// instructions cost less than the work that they dispatch.
+/// Returns the number of lanes in whole vectors. It is so small that the rows in use remain in L2, but large enough
+/// that instructions cost less than the work that they dispatch.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
@@ -519,7 +519,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The rows of an operand, in sequence.
+    /// Computes the rows of an operand, in sequence.
     unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(len * self.lanes);
         for i in 0..len {
@@ -557,7 +557,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The address to which an instruction writes the rows from `first` on.
+    /// Returns the address to which an instruction writes the rows from `first` on.
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
         // SAFETY: registers and rows are inside the memory from which `Program::run` made this runner.
@@ -672,7 +672,7 @@ impl Runner<'_> {
 }
 
 impl Graph {
-    /// Bytes of constants, index lists and record columns.
+    /// Returns bytes of constants, index lists and record columns.
     pub(crate) fn table_bytes(&self) -> usize {
         let consts: usize = self.consts.iter().map(|table| 8 * table.len()).sum();
         let indices: usize = self.indices.iter().map(|list| 4 * list.len()).sum();

@@ -54,7 +54,7 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements for a shared input, and `len × lanes` for a per-lane input.
+    /// Returns the values of all outputs: `len` elements for a shared input, and `len × lanes` for a per-lane input.
     /// `inputs[slot]` has the same layout.
     ///
     /// # Panics

@@ -106,7 +106,7 @@ impl Planner<'_> {
         all
     }
 
-    /// The instruction for sums with operands `read`, with a target for inverse logits if these are stored.
+    /// Returns the instruction for sums with operands `read`, with a target for inverse logits if these are stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
@@ -132,7 +132,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The distinct values of known weights, if they are few.
+    /// Returns the distinct values of known weights, if they are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();
@@ -177,7 +177,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// The products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// Computes the products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
     ///
     /// # Safety
     /// The memory belongs to the plan of these classes, and the tile to its rows.
@@ -261,7 +261,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Runs of `count` rows, starting at `first`.
+    /// Finds the runs of `count` rows, starting at `first`.
     ///
     /// # Safety
     /// They are rows of the operand, at most [`SORTED`].
@@ -311,7 +311,7 @@ struct Out {
     lanes: usize,
 }
 
-/// exp(−|x|) and the positive part of `W` vectors of a row; stores its inverse logits if requested.
+/// Returns exp(−|x|) and the positive part of `W` vectors of a row; stores its inverse logits if requested.
 ///
 /// # Safety
 /// It is a row of `a`, and of the inverse logits if they are stored.

@@ -167,14 +167,14 @@ impl Call {
         RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }
 
-    /// Whether a backward pass with these arguments can use the results of this one.
+    /// Returns whether a backward pass with these arguments can use the results of this one.
     pub fn serves(&self, other: &Call) -> bool {
         Arc::ptr_eq(&self.solver, &other.solver)
             && self.pass.moves() == other.pass.moves()
             && self.pass.pulls() != other.pass.pulls()
     }
 
-    /// The arguments on which the forward pass depends.
+    /// Returns the arguments on which the forward pass depends.
     pub fn forward_args<T: Copy>(&self, args: &[T]) -> Vec<T> {
         match (self.pass, args) {
             (Pass::AdjointTangent, [x, _, dx, _]) | (Pass::Tangent, [x, dx]) => vec![*x, *dx],
@@ -182,7 +182,7 @@ impl Call {
         }
     }
 
-    /// Scratch memory for the solvers of a program.
+    /// Returns scratch memory for the solvers of a program.
     pub fn scratch(calls: &[Call], rough: bool, ending: &Ending) -> SolverScratch {
         let memos = calls.iter().filter_map(|call| call.memo).max();
         SolverScratch {

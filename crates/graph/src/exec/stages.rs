@@ -39,7 +39,7 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// The number of times that the kernel's operations, and the sinks in `inside`, read each operation.
+    /// Returns the number of times that the kernel's operations, and the sinks in `inside`, read each operation.
     pub(crate) fn reads(
         &self,
         graph: &Graph,
@@ -116,7 +116,7 @@ impl Stages {
         stages
     }
 
-    /// The stages for `outputs`, where the values that are `known` are leaves.
+    /// Returns the stages for `outputs`, where the values that are `known` are leaves.
     #[cfg(feature = "single")]
     pub(crate) fn from_known(
         graph: &Graph,
@@ -196,7 +196,7 @@ impl Stages {
         }
     }
 
-    /// The first stage at which a kernel of `shape` can read `arg`.
+    /// Returns the first stage at which a kernel of `shape` can read `arg`.
     fn stage_after(&self, graph: &Graph, arg: NodeId, shape: Shape) -> u32 {
         if self.roles[arg.index()] == Role::Map && graph.shape(arg) == shape {
             self.stage[arg.index()]
@@ -246,12 +246,12 @@ impl Stages {
         }
     }
 
-    /// Whether the scatter `node` adds into the rows of its source scatter.
+    /// Returns whether the scatter `node` adds into the rows of its source scatter.
     fn accumulates_into(&self, graph: &Graph, node: NodeId, source: NodeId) -> bool {
         self.continued_scatter(graph, node) == Some(source)
     }
 
-    /// The first whole source of scatter `node` that is itself a scatter without other users.
+    /// Returns the first whole source of scatter `node` that is itself a scatter without other users.
     pub(crate) fn continued_scatter(&self, graph: &Graph, node: NodeId) -> Option<NodeId> {
         let Op::Scatter(maps) = graph.op(node) else {
             return None;
@@ -267,7 +267,7 @@ impl Stages {
             })
     }
 
-    /// The nodes of every kernel by (stage, shape), and the dense nodes of every stage.
+    /// Returns the nodes of every kernel by (stage, shape), and the dense nodes of every stage.
     pub(crate) fn kernels(&self, graph: &Graph) -> (Kernels, DenseNodes) {
         let mut kernels = Kernels::new();
         let mut dense = DenseNodes::new();

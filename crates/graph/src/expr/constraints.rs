@@ -7,26 +7,26 @@
 use super::{Expr, Operand};
 
 impl<'b> Expr<'b> {
-    /// `eˣ`: positive values. The density includes the log-Jacobian `Σ x`.
+    /// Returns `eˣ`: positive values. The density includes the log-Jacobian `Σ x`.
     #[track_caller]
     pub fn positive(self) -> Expr<'b> {
         self.builder.add_log_jacobian(self);
         self.exp()
     }
 
-    /// `bound + eˣ`. The density includes the log-Jacobian `Σ x`.
+    /// Returns `bound + eˣ`. The density includes the log-Jacobian `Σ x`.
     #[track_caller]
     pub fn lower(self, bound: impl Operand<'b>) -> Expr<'b> {
         bound.expr(self.builder) + self.positive()
     }
 
-    /// `bound − eˣ`. The density includes the log-Jacobian `Σ x`.
+    /// Returns `bound − eˣ`. The density includes the log-Jacobian `Σ x`.
     #[track_caller]
     pub fn upper(self, bound: impl Operand<'b>) -> Expr<'b> {
         bound.expr(self.builder) - self.positive()
     }
 
-    /// `low + (high − low) logit⁻¹(x)`. The density includes the log-Jacobian
+    /// Returns `low + (high − low) logit⁻¹(x)`. The density includes the log-Jacobian
     /// `Σ log(high − low) + log logit⁻¹(x) + log(1 − logit⁻¹(x))`.
     #[track_caller]
     pub fn interval(self, low: impl Operand<'b>, high: impl Operand<'b>) -> Expr<'b> {
@@ -37,8 +37,8 @@ impl<'b> Expr<'b> {
         low + width * self.inv_logit()
     }
 
-    /// An increasing vector. The first element is unchanged, and each later one is larger by `eˣ`. The log-Jacobian is
-    /// the sum of all but the first element.
+    /// Returns an increasing vector. The first element is unchanged, and each later one is larger by `eˣ`. The
+    /// log-Jacobian is the sum of all but the first element.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {
@@ -48,7 +48,7 @@ impl<'b> Expr<'b> {
         self.builder.concat(&[self.at(0), steps]).cumsum()
     }
 
-    /// A point of the simplex with one element more than x, by stick breaking: the k-th element takes the share
+    /// Returns a point of the simplex with one element more than x, by stick breaking: the k-th element takes the share
     /// `logit⁻¹(xₖ − log(K − k))` of the remainder.
     #[track_caller]
     pub fn simplex(self) -> Expr<'b> {

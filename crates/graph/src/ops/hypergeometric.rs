@@ -5,7 +5,7 @@ use jensen_math::special;
 use crate::ir::{Graph, NodeId};
 use crate::ops::MatMul;
 
-/// A hypergeometric function or its derivatives.
+/// Computes a hypergeometric function or its derivatives.
 pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
     let (parameters, z) = x.split_at(x.len() - 1);
     let (a, b) = parameters.split_at(above);

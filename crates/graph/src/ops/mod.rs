@@ -149,7 +149,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The name in the text form.
+    /// Returns the name in the text form.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Const(_) => "const",

@@ -59,12 +59,12 @@ impl ValueRange {
         self.low >= 0.0 && self.high <= 1.0
     }
 
-    /// Whether a number is in the range.
+    /// Returns whether a number is in the range.
     pub fn contains(self, x: f64) -> bool {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// The range of elements from two ranges.
+    /// Returns the range of elements from two ranges.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,
@@ -129,7 +129,7 @@ impl ValueRange {
         }
     }
 
-    /// The range of a function that is 0 only at 0 and never negative.
+    /// Returns the range of a function that is 0 only at 0 and never negative.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }
@@ -142,7 +142,7 @@ impl ValueRange {
         }
     }
 
-    /// The range of a function that is positive if its argument is positive.
+    /// Returns the range of a function that is positive if its argument is positive.
     pub(crate) fn positive_if_positive(self) -> Self {
         match self.positive() {
             true => Self::at_least(0.0, true),

@@ -67,29 +67,29 @@ impl Pass {
         (Pass::AdjointTangent, "adjoint_tangent"),
     ];
 
-    /// The name in the text form.
+    /// Returns the name in the text form.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Whether the pass is a derivative along a direction.
+    /// Returns whether the pass is a derivative along a direction.
     pub fn moves(self) -> bool {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }
 
-    /// Whether the pass takes weights and returns products with derivatives.
+    /// Returns whether the pass takes weights and returns products with derivatives.
     pub fn pulls(self) -> bool {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }
 
-    /// Number of copies of the system that are solved together.
+    /// Returns the number of copies of the system that are solved together.
     pub fn copies(self) -> usize {
         if self.moves() { 2 } else { 1 }
     }
 }
 
 impl Solver {
-    /// Length of x.
+    /// Returns the length of x.
     pub fn arguments(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) => ode.arguments(),
@@ -98,7 +98,7 @@ impl Solver {
         }
     }
 
-    /// Length of the result.
+    /// Returns the length of the result.
     pub fn results(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) => ode.results(),
@@ -107,7 +107,7 @@ impl Solver {
         }
     }
 
-    /// Lengths of the body's clock, states and parameters, and of its rates.
+    /// Returns lengths of the body's clock, states and parameters, and of its rates.
     pub fn extents(&self) -> ([usize; 3], usize) {
         match &self.kind {
             SolverKind::Ode(ode) => {
@@ -119,7 +119,7 @@ impl Solver {
         }
     }
 
-    /// Rows of the matrices that the solver factorises, or 0 for explicit steps and integrals.
+    /// Returns the number of rows of the matrices that the solver factorises, or 0 for explicit steps and integrals.
     pub fn factored(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => {
@@ -130,7 +130,7 @@ impl Solver {
         }
     }
 
-    /// Lengths of the arguments of a pass, in order, and of its result.
+    /// Returns lengths of the arguments of a pass, in order, and of its result.
     pub fn signature(&self, pass: Pass) -> (Vec<usize>, usize) {
         let (x, f) = (self.arguments(), self.results());
         match pass {
@@ -150,12 +150,12 @@ impl Solver {
         rough
     }
 
-    /// Whether another pass computes the same.
+    /// Returns whether another pass computes the same.
     pub fn same(&self, other: &Solver) -> bool {
         self.kind == other.kind && self.body.same(&other.body)
     }
 
-    /// The error in extents, settings or the body's form, if there is one.
+    /// Returns the error in extents, settings or the body's form, if there is one.
     pub fn problem(&self) -> Option<String> {
         const MOST: usize = u32::MAX as usize / 8;
         let sizes = match &self.kind {
@@ -172,7 +172,9 @@ impl Solver {
         }
         match &self.kind {
             SolverKind::Ode(ode) if ode.absolute.len() != ode.states => {
-                return Some("one absolute tolerance for each state".into());
+                return Some(
+                    "the number of absolute tolerances differs from the number of states".into(),
+                );
             }
             SolverKind::Ode(ode)
                 if ode.method == Method::Implicit && ode.parameters < ode.states =>

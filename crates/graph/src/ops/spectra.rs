@@ -9,7 +9,7 @@ use jensen_math::complex::{self, Complex64};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul};
 
-/// Eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
+/// Computes eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
 pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     let (re, im) = a.split_at(n * n);
     let a: Vec<Complex64> = re
@@ -38,7 +38,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Two concatenated parts.
+    /// Returns two concatenated parts.
     fn of(g: &mut Graph, both: NodeId, start: usize, len: usize) -> Self {
         Self {
             re: g.slice(both, start, len),
@@ -60,7 +60,7 @@ impl Parts {
         }
     }
 
-    /// The elementwise product.
+    /// Returns the elementwise product.
     fn times(self, g: &mut Graph, other: Self) -> Self {
         let (ac, bd) = (g.mul(self.re, other.re), g.mul(self.im, other.im));
         let (ad, bc) = (g.mul(self.re, other.im), g.mul(self.im, other.re));
@@ -70,7 +70,7 @@ impl Parts {
         }
     }
 
-    /// The product of two matrices, each unchanged or transposed without conjugation.
+    /// Returns the product of two matrices, each unchanged or transposed without conjugation.
     fn product(self, g: &mut Graph, other: Self, n: usize, transposed: [bool; 2]) -> Self {
         let n = n as u32;
         let dims = MatMul {
@@ -89,7 +89,7 @@ impl Parts {
         }
     }
 
-    /// The elements at these positions of a longer list, with 0 at all other positions.
+    /// Returns the elements at these positions of a longer list, with 0 at all other positions.
     fn map(self, g: &mut Graph, f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Self {
         Self {
             re: f(g, self.re),
@@ -203,7 +203,7 @@ fn column_sums(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     g.matmul(ones, x, dims)
 }
 
-/// A number for each column, in all its rows.
+/// Returns a number for each column, in all its rows.
 fn down_columns(g: &mut Graph, x: NodeId, n: usize) -> NodeId {
     let index: Vec<u32> = (0..n * n).map(|at| (at / n) as u32).collect();
     g.gather(x, &index)
@@ -213,7 +213,7 @@ fn diagonal(n: usize) -> Vec<u32> {
     (0..n).map(|i| (i * (n + 1)) as u32).collect()
 }
 
-/// The adjoint of the matrix from those of its eigenvalues and eigenvectors.
+/// Returns the adjoint of the matrix from those of its eigenvalues and eigenvectors.
 pub(super) fn adjoint(
     g: &mut Graph,
     node: NodeId,
@@ -250,7 +250,7 @@ pub(super) fn adjoint(
     join(g, all, n, hermitian)
 }
 
-/// The tangents of eigenvalues and eigenvectors from that of the matrix.
+/// Returns the tangents of eigenvalues and eigenvectors from that of the matrix.
 pub(super) fn tangent(
     g: &mut Graph,
     node: NodeId,
@@ -286,7 +286,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts in sequence. If `hermitian`, they are the parts of the Hermitian part.
+/// Returns both parts in sequence. If `hermitian`, they are the parts of the Hermitian part.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

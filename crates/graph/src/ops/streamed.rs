@@ -22,7 +22,7 @@ pub(crate) struct Streamed {
     pub contracts: bool,
 }
 
-/// `id` as a product that can be computed together with the tiles of a kernel, if possible.
+/// Returns `id` as a product that can be computed together with the tiles of a kernel, if possible.
 pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;

@@ -56,7 +56,7 @@ impl<'a> Folder<'a> {
         Self { graph, uses }
     }
 
-    /// The data and the linear predictor of a product that can be one.
+    /// Returns the data and the linear predictor of a product that can be one.
     fn foldable(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         let (data, predictor) = graph.data_factor(id)?;
@@ -93,7 +93,7 @@ impl<'a> Folder<'a> {
         (columns > 2 && room).then_some((data, predictor))
     }
 
-    /// A predictor times data, built from nodes of `out`.
+    /// Returns a predictor times data, built from nodes of `out`.
     fn scaled(&self, at: NodeId, data: &[f64], map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
         let graph = self.graph;
         let made = |id: NodeId| map[id.index()].expect("arguments stand before users");

@@ -11,8 +11,8 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
-/// A graph without record axis that computes `roots`, from a graph under construction that may have unused columns of
-/// several axes.
+/// Returns a graph without record axis that computes `roots`, from a graph under construction that may have unused
+/// columns of several axes.
 pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.clone_from(&graph.inputs);
@@ -86,7 +86,7 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     out.rebuild(op, &args, graph.shape(id))
 }
 
-/// An operation with its tables interned in `out`.
+/// Returns an operation with its tables interned in `out`.
 fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     match op {
         Op::Gather(index) => Op::Gather(out.intern_index(graph.index_data(index))),
@@ -103,7 +103,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// The chosen outputs as a separate graph, with only the first input and the used record columns.
+/// Returns the chosen outputs as a separate graph, with only the first input and the used record columns.
 ///
 /// # Panics
 /// Panics if an output depends on another input.

@@ -61,7 +61,7 @@ struct Once {
     counts: Vec<f64>,
 }
 
-/// The table of a product of each of its rows with one vector.
+/// Returns the table of a product of each of its rows with one vector.
 fn rows(graph: &Graph, id: NodeId) -> Option<(&[f64], MatMul)> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;
@@ -115,7 +115,7 @@ impl Region {
         Some(Region { len, nodes })
     }
 
-    /// The distinct elements among the first `len`.
+    /// Returns the distinct elements among the first `len`.
     fn among(&self, graph: &Graph, len: usize) -> (Vec<usize>, Vec<f64>) {
         let mut class = vec![0u32; len];
         let mut count = 1;
@@ -170,7 +170,7 @@ impl Region {
 }
 
 impl Once {
-    /// The weighted sum over the distinct elements, built in `out`.
+    /// Returns the weighted sum over the distinct elements, built in `out`.
     fn sum(&self, graph: &Graph, map: &[Option<NodeId>], out: &mut Graph, root: NodeId) -> NodeId {
         let mut made: HashMap<NodeId, NodeId> = HashMap::new();
         let old = |id: NodeId| map[id.index()].expect("arguments stand before users");

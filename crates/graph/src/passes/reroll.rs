@@ -89,13 +89,14 @@ type Weights = HashMap<(u32, u32), f64>;
 type Leaf = (NodeId, f64);
 
 struct Sums {
-    /// The leaves of each long sum's root.
+    /// The leaves of each long sum, keyed by its root.
     leaves: HashMap<NodeId, Vec<Leaf>>,
     /// Nodes inside a long sum.
     interior: Vec<bool>,
 }
 
-/// A graph with the same outputs, in which unrolled copies are packed into vectors; see the module documentation.
+/// Returns a graph with the same outputs, in which unrolled copies are packed into vectors; see the module
+/// documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());
@@ -180,8 +181,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node. The arguments of commutative operations are in the order of their classes, because the
-/// constructors order them by age, which differs between copies.
+/// Returns the arguments of a node. The arguments of commutative operations are in the order of their classes, because
+/// the constructors order them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
@@ -388,7 +389,7 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
 }
 
 impl Emitter<'_> {
-    /// The pack of which `id` is a member, if it becomes a vector.
+    /// Returns the pack of which `id` is a member, if it becomes a vector.
     fn rolled_pack(&self, id: NodeId) -> Option<u32> {
         match self.classes.of[id.index()] {
             Class::Pack(pack) if !matches!(self.graph.op(id), Op::Gather(_)) => {
@@ -398,7 +399,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The node for `id` in the new graph. Members of packs become elements on demand.
+    /// Returns the node for `id` in the new graph. Members of packs become elements on demand.
     fn mapped(&mut self, id: NodeId) -> NodeId {
         if let Some(node) = self.map[id.index()] {
             return node;
@@ -413,7 +414,7 @@ impl Emitter<'_> {
         node
     }
 
-    /// Every element of `id` (of fixed shape) as an element of a node of the new graph.
+    /// Returns every element of `id` (of fixed shape) as an element of a node of the new graph.
     fn elements(&mut self, id: NodeId) -> Vec<Element> {
         let len = self.graph.shape(id).len;
         if let Some(values) = self.graph.constant_value(id) {
@@ -450,7 +451,7 @@ impl Emitter<'_> {
         (0..len).map(|at| Element::Of(node, at)).collect()
     }
 
-    /// Chosen elements of `id`.
+    /// Returns chosen elements of `id`.
     fn elements_at(&mut self, id: NodeId, index: &[u32]) -> Vec<Element> {
         if let Some(values) = self.graph.constant_value(id) {
             return index
@@ -503,8 +504,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vector of given elements: a table, a gather from one vector, a concatenation of runs, or a gather from the
-    /// concatenation of all source vectors, whichever is shortest.
+    /// Returns a vector of given elements: a table, a gather from one vector, a concatenation of runs, or a gather from
+    /// the concatenation of all source vectors, whichever is shortest.
     fn assemble(&mut self, elements: &[Element]) -> NodeId {
         let mut sources: Vec<NodeId> = Vec::new();
         let mut offsets: HashMap<NodeId, u32> = HashMap::new();
@@ -656,8 +657,8 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// One argument of all members of a pack, with `len` elements each: either a shared scalar, or the concatenated
-    /// elements (in which scalars are repeated).
+    /// Returns one argument of all members of a pack, with `len` elements each: either a shared scalar, or the
+    /// concatenated elements (in which scalars are repeated).
     fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
         let scalar = self.graph.shape(column[0]).is_scalar();
         if scalar && column.iter().all(|&id| id == column[0]) {
@@ -677,8 +678,8 @@ impl Emitter<'_> {
         self.assemble(&elements)
     }
 
-    /// The values of several long sums whose terms have the same classes: terms are grouped by the vector of which they
-    /// are elements.
+    /// Returns the values of several long sums whose terms have the same classes: terms are grouped by the vector of
+    /// which they are elements.
     fn sums_of(&mut self, sums: &[Vec<Leaf>]) -> NodeId {
         let mut constants = vec![0.0; sums.len()];
         let mut sources: Vec<(NodeId, Weights)> = Vec::new();

@@ -31,7 +31,7 @@ pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     Some(super::compact(&out))
 }
 
-/// The elements of a node, from those of its arguments.
+/// Returns the elements of a node, from those of its arguments.
 fn elements(
     graph: &Graph,
     id: NodeId,
@@ -86,7 +86,7 @@ fn elements(
     })
 }
 
-/// The elements of a matrix product.
+/// Returns the elements of a matrix product.
 fn product(dims: MatMul, left: &[NodeId], right: &[NodeId], out: &mut Graph) -> Vec<NodeId> {
     let [m, k, n] = [dims.m, dims.k, dims.n].map(|extent| extent as usize);
     let mut numbers = Vec::with_capacity(m * n);

@@ -20,7 +20,7 @@ pub(super) enum Data {
 }
 
 impl Data {
-    /// The number of a record.
+    /// Returns the number of a record.
     pub(super) fn of(&self, record: u32) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -37,7 +37,7 @@ impl Data {
         matches!(self, Self::Constant(x) if *x == value)
     }
 
-    /// Whether `other` equals `factor` times this term.
+    /// Returns whether `other` equals `factor` times this term.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         match (self, other) {
             (Self::Constant(a), Self::Constant(b)) => a * factor == *b,
@@ -59,7 +59,7 @@ impl Data {
         }
     }
 
-    /// An elementwise operation. The result is a new column if any argument is a column.
+    /// Returns an elementwise operation. The result is a new column if any argument is a column.
     fn apply(op: ElemOp, args: &[&Self], records: usize) -> Self {
         let constants: Option<Vec<f64>> = args
             .iter()
@@ -100,7 +100,7 @@ pub(super) enum Coordinate {
 }
 
 impl Coordinate {
-    /// The coordinate of a record.
+    /// Returns the coordinate of a record.
     pub(super) fn of(&self, record: u32) -> u32 {
         match self {
             Self::Fixed(coordinate) => *coordinate,
@@ -131,7 +131,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// Whether the other is this times `factor`.
+    /// Returns whether the other is this times `factor`.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         self.coordinate.same(&other.coordinate)
             && self.coefficient.is_times(factor, &other.coefficient)
@@ -157,7 +157,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// The value as an affine form, if it is one.
+    /// Returns the value as an affine form, if it is one.
     fn form(&self) -> Option<Form> {
         match self {
             Self::Data(offset) => Some(Form {
@@ -245,7 +245,7 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
     }
 }
 
-/// An element selected by record: data, or single coordinates.
+/// Returns an element selected by record: data, or single coordinates.
 fn by_record(indices: &Arc<[u32]>, from: &[Element]) -> Element {
     let column = |values: Vec<f64>| {
         if values
@@ -316,7 +316,7 @@ fn elementwise(op: ElemOp, args: &[&Element], records: usize) -> Element {
     affine(op, args, records).map_or(Element::Other, |form| Element::Affine(Arc::new(form)))
 }
 
-/// The affine operations.
+/// Returns the affine operations.
 fn affine(op: ElemOp, args: &[&Element], records: usize) -> Option<Form> {
     let add = |a: Form, b: Form| -> Option<Form> {
         let mut terms = a.terms;

@@ -167,7 +167,7 @@ impl Builder<'_> {
         (self.predictors.len() <= WIDTH).then_some(leaf)
     }
 
-    /// The leaves of a value whose elements are all data and affine.
+    /// Returns the leaves of a value whose elements are all data and affine.
     fn leaves(&mut self, id: NodeId) -> Option<Option<Vec<Leaf>>> {
         let elements = self.elements[id.index()].clone();
         if elements.iter().any(|e| matches!(e, Element::Other)) {
@@ -184,7 +184,7 @@ impl Builder<'_> {
         Some(Some(leaves))
     }
 
-    /// The link; `None` if the likelihood is not a function of few predictors.
+    /// Returns the link, or `None` if the likelihood is not a function of few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
         // The nodes to build again, and the leaves.
         let mut needed = vec![false; root.index() + 1];
@@ -278,7 +278,7 @@ fn make_leaf(graph: &mut Graph, input: NodeId, width: usize, leaf: &Leaf) -> Nod
 }
 
 impl Linear {
-    /// The view of output 0 of a likelihood, if there is one.
+    /// Returns the view of output 0 of a likelihood, if there is one.
     pub(super) fn of(graph: &Graph, execution: Execution) -> Option<Self> {
         let mut builder = Builder {
             from: graph,
@@ -304,7 +304,7 @@ impl Linear {
         self.predictors.iter().map(Predictor::stride).sum()
     }
 
-    /// The batch's coefficients.
+    /// Returns the batch's coefficients.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if scratch.batch != batch || scratch.values.is_empty() {
             let stride = self.stride();
@@ -363,7 +363,7 @@ impl Linear {
     }
 }
 
-/// `(B·K) × lanes` to `K × (B·lanes)`.
+/// Rearranges `(B·K) × lanes` to `K × (B·lanes)`.
 fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     let lanes = eta.lanes();
     let total = eta.rows() / width * lanes;

@@ -93,7 +93,7 @@ impl RecordGraph {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
+    /// Returns the graphs for temporary records, without the view as linear predictors, which takes time to compute.
     ///
     /// # Panics
     /// Panics as [`new`](Self::new) does.
@@ -158,7 +158,7 @@ impl RecordGraph {
         self.both.get_or_init(|| self.second_order(true))
     }
 
-    /// (z, v) → Hessian-vector product, after the gradient if requested.
+    /// Returns (z, v) → Hessian-vector product, after the gradient if requested.
     fn second_order(&self, gradient_too: bool) -> Program {
         let mut graph = self.differentiated.clone();
         let gradient = graph.outputs()[1];

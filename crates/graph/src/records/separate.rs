@@ -23,8 +23,8 @@ pub struct Separation {
 }
 
 impl Separation {
-    /// The dependence of a node on records. Inputs other than the first carry values from one record to the next, so
-    /// all values that depend on them are [`Dependence::Interacting`].
+    /// Returns the dependence of a node on records. Inputs other than the first carry values from one record to the
+    /// next, so all values that depend on them are [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
             let found = self.look(graph, NodeId::new(at));
@@ -75,8 +75,8 @@ impl Separation {
         }
     }
 
-    /// A value as the part without records and the part that is linear in sums over records; `None` if records interact
-    /// or each record has its own value.
+    /// Returns a value as the part without records and the part that is linear in sums over records, or `None` if
+    /// records interact or each record has its own value.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {

@@ -16,7 +16,7 @@ pub(super) struct Runner<'a> {
     pub lanes: usize,
 }
 
-/// The starts and lengths of the tiles of `total` elements.
+/// Returns the starts and lengths of the tiles of `total` elements.
 fn tiles(total: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..total)
         .step_by(TILE)
@@ -47,7 +47,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The first elements of a target and of the operand from which it is computed, lane by lane.
+    /// Returns the first elements of a target and of the operand from which it is computed, lane by lane.
     unsafe fn rows(
         &self,
         target: &Location,
@@ -207,7 +207,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The run of an operand at one lane.
+    /// Returns the run of an operand at one lane.
     #[inline]
     unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
         // SAFETY: the plan's offset is inside the memory that the program sized, and registers have room for a tile.

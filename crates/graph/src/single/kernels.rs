@@ -104,7 +104,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The sum of `n` contiguous elements, by a fixed tree.
+/// Returns the sum of `n` contiguous elements, by a fixed tree.
 ///
 /// # Safety
 /// The elements can be read.
@@ -171,7 +171,7 @@ macro_rules! kernels {
 
         $(row!($variant ($($arg)*) [$($single)?]);)*
 
-        /// The kernel of an operation, if it has its own.
+        /// Returns the kernel of an operation, if it has its own.
         pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
             match op {
                 $(ElemOp::$variant => tags::$variant::kernel(simd)),*
@@ -182,7 +182,7 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// An operation without its own kernel, computed by its slow definition in double precision.
+/// Computes an operation that has no kernel by its slow definition in double precision.
 ///
 /// # Safety
 /// As for [`MapKernel`], with the number of operands of the operation.

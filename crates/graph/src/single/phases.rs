@@ -35,7 +35,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Constants and inputs, which are not computed.
+    /// Returns whether a value is a constant or an input, which is not computed.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }
@@ -44,7 +44,7 @@ impl<'a> Phases<'a> {
         self.graph.placement(id) == Placement::Lane
     }
 
-    /// Shared values that lanes, sums or outputs read.
+    /// Returns shared values that lanes, sums or outputs read.
     pub(super) fn early(&self) -> Vec<NodeId> {
         let graph = self.graph;
         let is_early = |id: NodeId| !self.lane(id) && !self.after_sum[id.index()] && !self.leaf(id);
@@ -66,7 +66,7 @@ impl<'a> Phases<'a> {
         self.graph.ids().filter(is_sum).collect()
     }
 
-    /// The lane values that sums and outputs read.
+    /// Returns the lane values that sums and outputs read.
     pub(super) fn kept(&self, sums: &[SumPlan]) -> Vec<NodeId> {
         let terms = sums.iter().flat_map(|sum| &sum.terms);
         let mut kept: Vec<NodeId> = terms.flat_map(|term| term.values()).collect();
@@ -77,7 +77,7 @@ impl<'a> Phases<'a> {
         kept
     }
 
-    /// Whether a value is available when the lanes run.
+    /// Returns whether a value is available when the lanes run.
     pub(super) fn known_to_lanes(&self, id: NodeId) -> bool {
         !self.lane(id) || self.leaf(id)
     }
@@ -89,7 +89,7 @@ impl<'a> Phases<'a> {
         outputs.filter(is_late).collect()
     }
 
-    /// The values on which the late outputs depend.
+    /// Returns the values on which the late outputs depend.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];
@@ -104,7 +104,7 @@ impl<'a> Phases<'a> {
         followed
     }
 
-    /// Whether a value is available as soon as all sums are computed.
+    /// Returns whether a value is available as soon as all sums are computed.
     pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
         !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
     }
@@ -123,7 +123,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Locations of constants and inputs.
+    /// Returns locations of constants and inputs.
     pub(super) fn of_leaves(graph: &Graph) -> Self {
         let mut layout = Self::default();
         for id in graph.ids() {
@@ -159,7 +159,7 @@ impl Layout {
         layout
     }
 
-    /// Memory for shared values that later phases read.
+    /// Reserves the memory for shared values that later phases read.
     pub(super) fn share(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             self.locations.entry(id).or_insert_with(|| {
@@ -174,7 +174,7 @@ impl Layout {
         }
     }
 
-    /// Memory for values of every lane that sums and outputs read.
+    /// Reserves the memory for values of every lane that sums and outputs read.
     pub(super) fn keep(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             let len = graph.shape(id).len as usize;

@@ -68,7 +68,7 @@ pub(super) enum Instruction {
 /// An operation of a kernel with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
+/// Returns whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     let row = |location: &Location| match location.region {
         Region::Register => true,
@@ -228,7 +228,7 @@ impl<'a> Planner<'a> {
         Ok(planner.finish())
     }
 
-    /// The location of a value that a step is about to write.
+    /// Returns the location of a value that a step is about to write.
     fn target(&mut self, id: NodeId) -> Location {
         if let Some(&location) = self.locations.get(&id) {
             return location;
@@ -254,7 +254,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The operand that reads `id` from memory.
+    /// Returns the operand that reads `id` from memory.
     fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
@@ -303,7 +303,7 @@ impl<'a> Planner<'a> {
         Ok(location)
     }
 
-    /// One kernel: its elementwise values, and the reductions that read them.
+    /// Returns one kernel: its elementwise values, and the reductions that read them.
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
         let len = shape.len as usize;
         let inside = draft.reads(self.graph, |sink| sink.map.is_none());
@@ -338,7 +338,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The operations of a kernel with their operands, and products merged with the one addition that uses them.
+    /// Returns the operations of a kernel with their operands, and products merged with the one addition that uses
+    /// them.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
@@ -373,8 +374,8 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Locations of the operands from memory. The locations are found before the kernel, because reading an operand may
-    /// add a step.
+    /// Returns locations of the operands from memory. The locations are found before the kernel, because reading an
+    /// operand may add a step.
     fn read(
         &mut self,
         maps: &[Map],
@@ -394,7 +395,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Instructions of operations and sums. Values without outside users stay in registers.
+    /// Returns instructions of operations and sums. Values without outside users stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
@@ -462,7 +463,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// A value of one element per lane, with lanes next to each other, for kernels over scalars.
+    /// Returns a value of one element per lane, with lanes next to each other, for kernels over scalars.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;
@@ -540,7 +541,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// A value with all its elements in memory, for a product.
+    /// Returns a value with all its elements in memory, for a product.
     fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
         let location = self.operand(id)?;

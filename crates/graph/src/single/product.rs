@@ -20,7 +20,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// A column-major matrix of that many rows, or the transpose of one stored so.
+    /// Returns a column-major matrix of that many rows, or the transpose of one stored so.
     pub(super) fn stored(at: *const f32, rows: usize, columns: usize, transposed: bool) -> Self {
         let (row_stride, column_stride) = if transposed { (columns, 1) } else { (1, rows) };
         Self {
@@ -31,8 +31,8 @@ impl View {
     }
 }
 
-/// `dst = a b`, or `dst += a b`: `m × k` times `k × n` into columns of `m` contiguous elements, `dst_stride` apart.
-/// Runs on the calling thread. Callers divide the work themselves, always in the same way.
+/// Computes `dst = a b`, or `dst += a b`: `m × k` times `k × n` into columns of `m` contiguous elements, `dst_stride`
+/// apart. Runs on the calling thread. Callers divide the work themselves, always in the same way.
 ///
 /// # Safety
 /// The views and the destination describe memory that can be read and written; the destination is
@@ -140,8 +140,8 @@ impl Tiling for Narrow {
 /// Number of columns that are computed together.
 const COLUMNS: usize = 6;
 
-/// Group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as possible: its
-/// start and extent.
+/// Returns the group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as
+/// possible: its start and extent.
 #[inline(always)]
 fn group(n: usize, most: usize, which: usize) -> (usize, usize) {
     let groups = n.div_ceil(most);
@@ -190,7 +190,7 @@ match rows {
     }
 }
 
-/// `R` vectors of rows from `row` on.
+/// Computes `R` vectors of rows from `row` on.
 #[inline(always)]
 unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
@@ -215,7 +215,7 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
 /// Largest number of inner products that are computed together.
 const INNER_SUMS: usize = 24;
 
-/// `R` rows from `row` on, whose contractions are contiguous.
+/// Computes `R` rows from `row` on, whose contractions are contiguous.
 #[inline(always)]
 unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: usize) {
     let mut which = 0;
@@ -250,7 +250,8 @@ unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: us
     }
 }
 
-/// `R` vectors of rows of `N` columns. Plain loops over constant extents, so that everything stays in registers.
+/// Computes `R` vectors of rows of `N` columns. Plain loops over constant extents, so that everything stays in
+/// registers.
 #[inline(always)]
 unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usize, column: usize) {
     let last = (task.m - row - (R - 1) * LANES32).min(LANES32);

@@ -145,7 +145,7 @@ impl SingleProgram {
         self.simd
     }
 
-    /// Scratch memory for at most `lanes` lanes.
+    /// Returns scratch memory for at most `lanes` lanes.
     pub fn workspace(&self, lanes: usize) -> SingleWorkspace {
         let capacity = lanes.max(1);
         let block_len = [&self.before, &self.lanes, &self.after]
@@ -171,7 +171,7 @@ impl SingleProgram {
         }
     }
 
-    /// Bytes of a workspace for `lanes` lanes.
+    /// Returns bytes of a workspace for `lanes` lanes.
     pub fn workspace_bytes(&self, lanes: usize) -> usize {
         let blocks = lanes.max(1).div_ceil(BLOCK) * BLOCK;
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
@@ -241,7 +241,7 @@ impl SingleProgram {
         unsafe { runner.run(plan) };
     }
 
-    /// Memory that is not written.
+    /// Returns the memory that is not written.
     pub(super) fn read_only<'a>(
         &self,
         workspace: &SingleWorkspace,
@@ -295,8 +295,8 @@ impl SingleProgram {
         }
     }
 
-    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or the
-    /// lanes of a per-lane output one after another.
+    /// Returns the value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or
+    /// the lanes of a per-lane output one after another.
     ///
     /// # Panics
     /// Panics if the output is an input or a constant.
@@ -319,7 +319,7 @@ impl SingleProgram {
 }
 
 impl Memory<'_> {
-    /// The element of a value at lane `first` (not for block memory and registers).
+    /// Returns the element of a value at lane `first` (not for block memory and registers).
     ///
     /// # Safety
     /// The location belongs to the program for which this memory was created.

@@ -35,7 +35,7 @@ pub(super) enum Term {
 }
 
 impl Term {
-    /// The values it reads.
+    /// Returns the values it reads.
     pub(super) fn values(&self) -> Vec<NodeId> {
         match *self {
             Self::Plain(id) => vec![id],
@@ -67,7 +67,7 @@ pub(super) struct LaneSum {
     pub followed: bool,
 }
 
-/// The addends of every sum over lanes.
+/// Returns the addends of every sum over lanes.
 pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
     nodes
         .iter()
@@ -100,7 +100,7 @@ fn is_outer(graph: &Graph, id: NodeId, dims: MatMul) -> bool {
         && (dims.k == 1 || (!dims.left_transposed && dims.right_transposed))
 }
 
-/// Whether an addend of equal shape is a product over lanes.
+/// Returns whether an addend of equal shape is a product over lanes.
 fn has_product(graph: &Graph, id: NodeId) -> bool {
     let shape = graph.shape(id);
     graph.args(id).iter().all(|&arg| graph.shape(arg) == shape)

@@ -18,7 +18,7 @@ pub(crate) trait Engine {
     /// Whole vectors have this number of lanes.
     const GRANULE: usize;
 
-    /// The instruction set.
+    /// Returns the instruction set.
     fn simd(&self) -> Simd;
 
     /// Writes all outputs; inputs and outputs are rows of lanes.
@@ -56,7 +56,7 @@ impl<T> Roles<T> {
         }
     }
 
-    /// All players.
+    /// Returns all players.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let all = [
             &self.base,
@@ -70,7 +70,7 @@ impl<T> Roles<T> {
 }
 
 impl Roles<Graph> {
-    /// The graphs of a pass.
+    /// Returns the graphs of a pass.
     pub fn of(solver: &Solver, pass: Pass) -> Self {
         let implicit = match &solver.kind {
             SolverKind::Ode(ode) => matches!(ode.method, Method::Radau | Method::Implicit),
@@ -112,7 +112,7 @@ fn part(body: &Graph, output: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// ∂rates/∂states, column by column. If rates are residuals, columns of the states' derivatives follow.
+/// Returns ∂rates/∂states in column-major order. If rates are residuals, columns of the states' derivatives follow.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -134,8 +134,8 @@ fn jacobian(body: &Graph) -> Graph {
     passes::compact(&graph)
 }
 
-/// The body with a second copy of states and parameters, their tangents and the rates of both, and its inputs except
-/// the clock.
+/// Returns the body with a second copy of states and parameters, their tangents and the rates of both, and its inputs
+/// except the clock.
 fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -151,8 +151,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// The number of parameters of the first copy whose derivatives are requested, if not those of all copies. For a
-/// differential equation, the ends of the interval count if times are not data.
+/// Returns the number of parameters of the first copy whose derivatives are requested, if not those of all copies. For
+/// a differential equation, the ends of the interval count if times are not data.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -161,8 +161,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
     }
 }
 
-/// Products of weights, which form one more input for each output, with derivatives with respect to `inputs`: states
-/// and parameters of each copy. The `wanted` parameters, and 0 for the others.
+/// Returns products of weights, which form one more input for each output, with derivatives with respect to `inputs`:
+/// states and parameters of each copy. The `wanted` parameters, and 0 for the others.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -207,13 +207,13 @@ struct Body<'a, E> {
 /// The most copies.
 const COPIES: usize = 2;
 
-/// The parts of `rows` that belong to each copy.
+/// Returns the parts of `rows` that belong to each copy.
 fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     let each = rows.len() / copies;
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-/// The mutable parts of `rows` that belong to each copy; empty for missing copies.
+/// Returns the mutable parts of `rows` that belong to each copy; empty for missing copies.
 fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     let (first, second) = rows.split_at_mut(rows.len() / copies);
     [first, second]
@@ -321,7 +321,7 @@ impl Kept {
         self.stale = true;
     }
 
-    /// The number of the steps that are no longer needed.
+    /// Returns the number of the steps that are no longer needed.
     fn old_steps(&mut self) -> Trajectory {
         match self.memo.take() {
             Some(Memo::Steps(steps)) => steps,

@@ -82,7 +82,7 @@ impl Trajectory {
         self.blocks.push(Block { front, rows });
     }
 
-    /// Whether a lane has made more steps than a trajectory can store.
+    /// Returns whether a lane has made more steps than a trajectory can store.
     pub(super) fn is_full(&self, lane: usize) -> bool {
         self.numbers[lane] > KEPT
     }
@@ -98,7 +98,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// The lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
+/// Returns the lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -237,7 +237,7 @@ impl Ode {
     }
 }
 
-/// The adjoint of the states of a front in the slots of the one before it, which has more lanes.
+/// Computes the adjoint of the states of a front in the slots of the one before it, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {

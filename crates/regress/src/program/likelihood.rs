@@ -118,7 +118,7 @@ fn response(writer: &mut Writer<'_>) {
             "weights",
             "vector<lower=0>[N]",
             weights.clone(),
-            "how often each row counts",
+            "weight of each row in the log likelihood",
         );
     }
     if let Some(censored) = &observed.censored {

@@ -1,7 +1,7 @@
 //! Classification: Gaussian processes, logistic regression, grids of hyperparameters.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::latent::{LatentSpec, Solver, Stored, TableModel, outcome, posterior_at};
+use jensen::latent::{LatentSpec, Solver, StoredPosterior, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
 use super::plain::split;
@@ -230,7 +230,7 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
                 let model = TableModel::new(&request, &train, &files)?;
                 let (_, learnt, _) = fit(context, &model, &learning(Solver::Dual, false), None)?;
                 let rows: Vec<usize> = (0..test.rows()).collect();
-                let stored = Stored::new(&learnt);
+                let stored = StoredPosterior::new(&learnt);
                 let (parts, seen) = posterior_at(&model, &stored, &test, &rows, &files)?;
                 let score = outcome(&model, &parts, &seen);
                 let loss = -score.log_predictive().unwrap_or(0.0);

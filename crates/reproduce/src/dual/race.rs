@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jensen::Error;
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
     Covariance, Files, Fit, LatentModel, LatentSpec, Learning, Learnt, Settings, Solver,
@@ -20,16 +21,16 @@ use crate::results::{Ours, What};
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Files for Folder {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::read(&self.0.join(file))?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::read(&self.0.join(file))?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::read(&self.0.join(file))?)
     }
 }
 

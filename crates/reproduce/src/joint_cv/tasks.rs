@@ -1,5 +1,6 @@
 //! The six tasks: data, models and the paper's figures for them.
 
+use jensen::blackbox::Rule;
 use jensen::data::idx::read_idx;
 use jensen::data::table::{Table, read_bytes};
 use jensen::density::RecordDensity;
@@ -202,6 +203,14 @@ pub(super) static TASKS: [Task; 6] = [
 ];
 
 impl Task {
+    /// Returns the update rule of the runs on this task.
+    pub(super) fn rule(&self) -> Rule {
+        match self.small {
+            true => Rule::Sgd,
+            false => Rule::adam(),
+        }
+    }
+
     /// Returns the task with this name.
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         let found = TASKS.iter().find(|task| task.name == name);

@@ -82,7 +82,7 @@ pub(super) fn milliseconds(
         with_density!(model, density => {
             let epoch = Batches::new(1, density.records(), task.batch)?.per_epoch() as u64;
             let mut fits = Vec::new();
-            for method in methods(task, scale)? {
+            for method in methods(task, scale) {
                 let mut advance = advance(density, method, task)?;
                 advance(epoch);
                 fits.push((method.name().to_owned(), advance, Vec::new(), Vec::new()));

@@ -14,10 +14,8 @@ use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
 /// Returns the methods that run on a task, in the order of legends.
-pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure> {
-    let rule: Rule = if task.small { "sgd" } else { "adam" }
-        .parse()
-        .map_err(Failure::Method)?;
+pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
+    let rule = task.rule();
     let paper = scale == Scale::Paper;
     let mut estimators = vec![RecordEstimator::Naive, RecordEstimator::Cv];
     if task.small && paper {
@@ -45,7 +43,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     if !task.smiso.is_empty() && paper {
         methods.push(Method::Smiso);
     }
-    Ok(methods)
+    methods
 }
 
 /// Returns the step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
@@ -163,22 +161,21 @@ struct Lineup {
 
 impl Lineup {
     /// Returns the lineup of Figure 3.
-    fn best(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
+    fn best(context: &Context<'_>, task: &Task) -> Self {
         let scale = context.scale();
-        let all = methods(task, scale)?.into_iter();
-        Ok(Self {
+        let all = methods(task, scale).into_iter();
+        Self {
             methods: all
                 .map(|method| (method, steps(task, method, scale).to_vec()))
                 .collect(),
             seeds: context.pick(1, task.seeds),
             figure: "figure3",
-        })
+        }
     }
 
     /// Returns the lineup of Figure 7: SGD for one seed, with the step sizes α |B| γ / N that are equivalent to SMISO's
     /// γ (Eq. 26).
-    fn plain(task: &Task, records: usize) -> Result<Self, Failure> {
-        let rule: Rule = "sgd".parse().map_err(Failure::Method)?;
+    fn plain(task: &Task, records: usize) -> Self {
         let joint = if task.name == "MovieLens" {
             RecordEstimator::JointSvrg
         } else {
@@ -187,17 +184,17 @@ impl Lineup {
         let scale = SMISO_ALPHA * task.batch as f64 / records as f64;
         let steps: Vec<f64> = task.smiso.iter().map(|gamma| scale * gamma).collect();
         let estimators = [RecordEstimator::Naive, RecordEstimator::Cv, joint];
-        let method = |estimator| (Method::Estimator(estimator, rule), steps.clone());
-        Ok(Self {
+        let method = |estimator| (Method::Estimator(estimator, Rule::Sgd), steps.clone());
+        Self {
             methods: estimators.into_iter().map(method).collect(),
             seeds: 1,
             figure: "figure7",
-        })
+        }
     }
 
     /// Returns the lineup of Figure 6: the same estimators as in Figure 3, and SMISO, for one seed.
-    fn adaptive(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
-        let mut lineup = Self::best(context, task)?;
+    fn adaptive(context: &Context<'_>, task: &Task) -> Self {
+        let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
         lineup.methods.retain(|(method, _)| match method {
             Method::Smiso => true,
@@ -208,7 +205,7 @@ impl Lineup {
                 _ => false,
             },
         });
-        Ok(lineup)
+        lineup
     }
 }
 
@@ -296,7 +293,7 @@ fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let lineup = Lineup::best(context, task)?;
+    let lineup = Lineup::best(context, task);
     let all = runs_of(context, &model, task, &lineup)?;
     let lowest = lowest(&all);
     let shown = |y: &[Option<f64>]| visible(y, lowest);
@@ -419,8 +416,8 @@ fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
 fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let adaptive = Lineup::adaptive(context, task)?;
-    let plain = Lineup::plain(task, model.size().0)?;
+    let adaptive = Lineup::adaptive(context, task);
+    let plain = Lineup::plain(task, model.size().0);
     let adam = runs_of(context, &model, task, &adaptive)?;
     let sgd = runs_of(context, &model, task, &plain)?;
     let mut chart = Chart::new(format!("{name}, best step size"))

@@ -7,7 +7,7 @@ use jensen::blackbox::records::{
     Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, Table, Variances,
     variances,
 };
-use jensen::blackbox::{Family, OptimiserState, Rule};
+use jensen::blackbox::{Family, OptimiserState};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
@@ -63,9 +63,7 @@ fn look<D: RecordDensity>(
 ) -> Result<Vec<Point>, Failure> {
     let d = density.dim();
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
-    let rule: Rule = if look.task.small { "sgd" } else { "adam" }
-        .parse()
-        .map_err(Failure::Method)?;
+    let rule = look.task.rule();
     let (joint, batch) = (RecordEstimator::Joint, look.task.batch);
     let optimiser = settings(joint, rule, look.step, batch).optimiser;
     let batches = Batches::new(look.seed, density.records(), batch)?;

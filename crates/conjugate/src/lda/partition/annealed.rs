@@ -1,7 +1,7 @@
 //! log C(T) by annealed importance sampling, as a check on the bound.
 //!
-//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse temperature s
-//! the weight
+//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse
+//! temperature s the weight
 //!
 //! ```text
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],

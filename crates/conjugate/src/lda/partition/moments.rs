@@ -104,8 +104,8 @@ impl Power {
     /// Returns the logarithm of the moment, and the expected count of a category in each group. A group is a number of
     /// categories with the logarithm of their common weight. All other categories have weight zero.
     ///
-    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`], and
-    /// by the normal density at its centre (the saddle point) beyond.
+    /// The coefficient is found at the tilt whose mean count is n: exactly, by convolutions, for n up to [`SINGLE`],
+    /// and by the normal density at its centre (the saddle point) beyond.
     pub(super) fn moment(&self, groups: &[(usize, f64)]) -> (f64, Vec<f64>) {
         let (y, tilted) = self.tilted(groups);
         let sum = |part: fn(&(f64, f64, f64)) -> f64| -> f64 {
