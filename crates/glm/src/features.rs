@@ -33,7 +33,7 @@ enum Values {
 }
 
 jensen_math::simd_fn! {
-    /// One row of bytes as numbers. Plain loops become vector code at the level's instructions.
+    /// Converts one row of bytes to numbers. The plain loops become vector code.
     fn widen, widen_fn = <V>(bytes: &[u8], shift: &[f64], scale: &[f64], out: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (((out, &b), shift), scale) in out.iter_mut().zip(bytes).zip(shift).zip(scale) {
