@@ -361,7 +361,7 @@ mod tests {
     use jensen_math::rng::Purpose;
     use jensen_math::sum::Moments;
 
-    /// One member of every family.
+    /// Returns one member of every family.
     fn members() -> Vec<(ExponentialFamily, Vec<f64>)> {
         let rows = vec![
             0.3, -1.0, 2.0, 0.7, 0.1, -0.4, // B, 2 × 3

@@ -694,7 +694,7 @@ mod tests {
             .collect()
     }
 
-    /// Expected counts by the formula, over all topics, to convergence.
+    /// Computes expected counts by the formula over all topics, to convergence.
     fn plainly(alpha: f64, rows: &[f32], counts: &[f32]) -> Vec<f64> {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         let mut phi = vec![1.0 / TOPICS as f64; counts.len() * TOPICS];
