@@ -111,7 +111,7 @@ pub struct Partition {
     /// The estimate at every inverse temperature.
     pub log_c: Vec<f64>,
     /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
-    /// inside the powers. (The supplement of the paper calls the latter an upper bound, but the powers are convex.)
+    /// inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are convex.)
     pub lower: Vec<f64>,
 }
 
@@ -150,8 +150,8 @@ pub trait Engine {
         0.0
     }
 
-    /// In the next global step, replaces a share of the data's statistics by those of the random start of a seed, at an
-    /// inverse temperature.
+    /// In the next global step, replaces a share of the data's statistics by the statistics of the random start of a
+    /// seed, at an inverse temperature.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }

@@ -140,7 +140,7 @@ impl DrawsTable {
     /// Creates the table with the values at the mean of the approximation, laid out as a [row](Self::row).
     ///
     /// # Errors
-    /// Fails if the number differs from that of a row.
+    /// Fails if the number of values differs from the length of a row.
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(

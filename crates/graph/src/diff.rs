@@ -4,8 +4,8 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// Adjoints that reach a node: those of the whole shape (a scalar stands for equal elements), and those of some of its
-/// elements.
+/// Adjoints that reach a node: adjoints of the whole shape (a scalar stands for equal elements), and adjoints of some
+/// of its elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
@@ -87,7 +87,7 @@ impl Graph {
         active
     }
 
-    /// Returns the whole adjoint of a node, from those of its users.
+    /// Returns the whole adjoint of a node, from the adjoints of its users.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
         let once = self.collect(collected.once, shape);

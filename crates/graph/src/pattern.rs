@@ -49,7 +49,7 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     Some(Arc::new(Pattern::new(lists.collect())))
 }
 
-/// Returns the sets of the elements of a node, given those of its arguments.
+/// Returns the sets of the elements of a node, given the sets of its arguments.
 fn dependence(
     graph: &Graph,
     id: NodeId,

@@ -1,4 +1,4 @@
-//! Priors: those of the user and the defaults, and the parameters to which they apply.
+//! Priors, given by the user or by default, and the parameters to which they apply.
 //!
 //! A prior names a printed parameter, `b[x] ~ normal(0, 1)`, or a class of parameters, `b ~ normal(0, 1)`.
 
@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Joint priors of all coefficients, with their arguments. The default values are those of brms 2.18.
+/// Joint priors of all coefficients, with their arguments. The default values are the defaults of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",

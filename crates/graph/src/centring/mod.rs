@@ -281,7 +281,7 @@ impl Hierarchy {
         }
     }
 
-    /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph replaces `theta` in locations
+    /// Replaces the coordinates of some groups: `input` of the hierarchy's graph replaces `theta` in locations
     /// and scales, and `own` are the coordinates of the groups.
     fn level(
         &self,

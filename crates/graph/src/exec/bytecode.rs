@@ -17,7 +17,7 @@ use crate::ops::{ElemOp, Op};
 /// Lanes of a block.
 const BLOCK: usize = 64;
 
-/// Rows of constants and of registers, followed by those of inputs and outputs.
+/// Rows of constants and of registers, followed by the rows of inputs and outputs.
 const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;

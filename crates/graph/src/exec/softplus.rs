@@ -434,7 +434,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes all rows, with those of each weight multiplied into its product, for `W` vectors of lanes.
+/// Computes all rows, and multiplies the rows of each weight into its product, for `W` vectors of lanes.
 ///
 /// # Safety
 /// As for [`plain_rows`]; there are products for all weights, and numbers of weights for all rows.

@@ -231,7 +231,7 @@ macro_rules! declare {
                 })* }
             }
 
-            /// Returns the range of the values, given those of the arguments.
+            /// Returns the range of the values, given the ranges of the arguments.
             #[allow(unused_variables, unused_assignments, unreachable_code)]
             pub fn range(self, arg: &dyn Fn(usize) -> ValueRange) -> ValueRange {
                 match self { $(ElemOp::$variant => {

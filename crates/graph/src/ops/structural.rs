@@ -489,7 +489,7 @@ fn solve_factor_adjoint(
     g.neg(outer)
 }
 
-/// Returns the adjoint of a symmetric matrix from those of its eigenvalues and eigenvectors.
+/// Returns the adjoint of a symmetric matrix from the adjoints of its eigenvalues and eigenvectors.
 fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> NodeId {
     let (vectors, gaps) = eigen_parts(g, node, n);
     let (of_values, of_vectors) = (g.slice(adjoint, 0, n), g.slice(adjoint, n, n * n));
@@ -503,7 +503,7 @@ fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> Node
     symmetric_part(g, all, n)
 }
 
-/// Returns the tangents of eigenvalues and eigenvectors from that of their matrix.
+/// Returns the tangents of eigenvalues and eigenvectors from the tangent of their matrix.
 fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> NodeId {
     let (vectors, gaps) = eigen_parts(g, node, n);
     let tangent = symmetric_part(g, tangent, n);

@@ -1,5 +1,5 @@
-//! Orthogonal polynomials over the values of a column, equal to those of R's `poly` (Kennedy and Gentle, Statistical
-//! computing, 1980, pages 343 to 344): three-term recursion.
+//! Orthogonal polynomials over the values of a column, equal to the polynomials of R's `poly` (Kennedy and Gentle,
+//! Statistical computing, 1980, pages 343 to 344): three-term recursion.
 
 use serde::{Deserialize, Serialize};
 

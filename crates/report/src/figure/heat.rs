@@ -74,7 +74,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets the scale of colours: its label, its range if it differs from that of the values, and whether it is
+    /// Sets the scale of colours: its label, its range if it differs from the range of the values, and whether it is
     /// logarithmic.
     pub fn value(self, axis: Axis) -> Self {
         Self {

@@ -70,7 +70,7 @@ pub struct Job<'a> {
 }
 
 /// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
-/// weights, which for [`Method::Mcem`] are only those of the decoder.
+/// weights, which for [`Method::Mcem`] are only the weights of the decoder.
 pub struct Trail {
     /// The curve.
     pub curve: Vec<[f64; 3]>,

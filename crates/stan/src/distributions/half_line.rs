@@ -508,8 +508,8 @@ fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The time at which a process with drift leaves through its upper boundary, computed from that of a process without
-/// drift through the lower boundary of the interval (0, 1).
+/// Computes the time at which a process with drift leaves through its upper boundary, from the time of a process
+/// without drift through the lower boundary of the interval (0, 1).
 fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);

@@ -21,7 +21,7 @@ pub enum OverRecords {
 }
 
 /// The row of a distribution of whole values, with everything that its functions need for values and for the graph. Its
-/// functions use the shapes of their arguments, and its names are those of the functions.
+/// functions use the shapes of their arguments, and its names are the names of the functions.
 pub struct Multivariate {
     /// Name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

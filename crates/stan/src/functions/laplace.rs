@@ -43,7 +43,7 @@ pub struct LaplaceForm {
 pub struct LaplaceCall<'e> {
     /// The function passed as the likelihood.
     pub function: Option<&'e FunRef>,
-    /// The arguments of the passed function as a tuple, or those of a likelihood in the library.
+    /// The arguments of the passed function as a tuple, or the arguments of a likelihood in the library.
     pub likelihood: &'e [Expr],
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: &'e Expr,
@@ -228,7 +228,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
 /// Returns positions, counted from 0, of the latent variables of the counts.
 ///
 /// # Errors
-/// Fails if their number differs from that of the counts, or one is out of range.
+/// Fails if their number differs from the number of counts, or one is out of range.
 pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {

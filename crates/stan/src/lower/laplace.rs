@@ -382,8 +382,8 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Returns whether the Hessian has entries outside its blocks: its product with a vector differs from that of the
-/// blocks, at a point where it is finite.
+/// Returns whether the Hessian has entries outside its blocks: its product with a vector differs from the product of
+/// the blocks, at a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     /// Size beyond rounding error, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;

@@ -7,8 +7,8 @@ use num_complex::Complex64;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::{Mat, Value};
 
-/// Returns all numbers of a complex value in storage order, and its extents without those of its arrays, which are
-/// appended to `array`.
+/// Returns all numbers of a complex value in storage order, and its extents without the extents of its arrays. These
+/// are appended to `array`.
 fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> Option<Leaf> {
     Some(match value {
         Value::Complex(z) => {

@@ -130,7 +130,7 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Extents of a constrained value from those of its coordinates, with the value and the log-Jacobian.
+/// Extents of a constrained value from the extents of its coordinates, with the value and the log-Jacobian.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
