@@ -64,7 +64,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// Returns a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
+    /// Computes a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -285,7 +285,7 @@ impl Blocks {
     /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// Panics if the length of `prior` differs from that of the family's parameters, which is a bug in the model.
+    /// Panics if `prior` and the family's parameters have different lengths, which is a bug in the model.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();

@@ -276,7 +276,7 @@ impl GraphDensity {
     }
 
     /// Binds a batch of records, which may contain a record several times. Values, gradients and Hessian-vector
-    /// products are then those of the density of these records. The plan stays the same. Earlier linearisations become
+    /// products then refer to the density of these records. The plan stays the same. Earlier linearisations become
     /// invalid.
     ///
     /// # Panics

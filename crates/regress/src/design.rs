@@ -1,4 +1,5 @@
-//! Design matrices: columns and names of the terms of a linear predictor, equal to those of R's `model.matrix`.
+//! Design matrices: columns and names of the terms of a linear predictor, equal to the columns and names of R's
+//! `model.matrix`.
 
 use serde::{Deserialize, Serialize};
 

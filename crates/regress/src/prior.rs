@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Joint priors of all coefficients, with their arguments. The default values are those of brms 2.18.
+/// Joint priors of all coefficients, with their arguments. The default values are the defaults of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",

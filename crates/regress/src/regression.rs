@@ -416,7 +416,7 @@ impl Regression {
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// Returns the shared name of groups, if their effects are correlated with those of other predictors.
+    /// Returns the shared name of groups whose effects are correlated with effects of other predictors.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);

@@ -178,7 +178,7 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
 pub struct Part {
     /// The suffix of its variables.
     g: String,
-    /// The printed names of its effects among those of other parameters.
+    /// The printed names of its effects among the effects of other parameters.
     labels: Vec<String>,
     /// The unit of its effects.
     size: Option<String>,
@@ -204,7 +204,7 @@ fn appended(all: &[String]) -> String {
     }
 }
 
-/// Returns, for each part, the indices of its effects among the effects of all parts.
+/// Returns the indices of each part's effects among the effects of all parts.
 fn places(parts: &[Part]) -> Vec<String> {
     let mut first = 1;
     let place = |part: &Part| {
@@ -265,7 +265,7 @@ pub fn joint(writer: &mut Writer<'_>) {
     }
 }
 
-/// Writes the correlated effects of `new` new groups of several parameters, after those of the fit.
+/// Writes the correlated effects of `new` new groups of several parameters, after the effects of the fit.
 pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
     let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {
