@@ -27,7 +27,7 @@ pub enum Elements {
     /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
     Real(Vec<f64>),
     /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
-    /// tuples. Its shape is the array's shape followed by the slot's shape.
+    /// tuples. The shape of the slot's value is the array's shape followed by the slot's shape.
     Tuple(Vec<Value>),
 }
 
@@ -267,7 +267,7 @@ impl DataSet {
         self.rows
     }
 
-    /// Adds a variable; returns `false` and changes nothing if the name exists.
+    /// Adds a variable. If the name exists, returns `false` and changes nothing.
     pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
         let name = name.into();
         if self.index.contains_key(&name) {

@@ -178,7 +178,7 @@ impl DataSet {
     }
 }
 
-/// Returns stan's name of a scalar type or of an array of it: `real`, `array[2,3] real`.
+/// Returns Stan's name of a scalar type, or of an array of scalars: `real`, `array[2,3] real`.
 fn array_type(scalar: &str, dims: &[usize]) -> String {
     if dims.is_empty() {
         return scalar.to_string();

@@ -49,7 +49,7 @@ pub struct AdviConfig {
     pub iter: u64,
     /// Number of draws per gradient.
     pub grad_samples: u64,
-    /// Number of draws of an estimate of the bound.
+    /// Number of draws per estimate of the bound.
     pub elbo_samples: u64,
     /// Step-size scale.
     pub eta: f64,

@@ -13,7 +13,7 @@ pub struct Sampled<'a, C> {
     pub sample: &'a C,
     /// The total number of points.
     pub points: usize,
-    /// Σ T(x) over all points, with missing values filled in as for starts.
+    /// Statistics Σ T(x) over all points, with missing values filled in as for starts.
     pub totals: Vec<f64>,
     /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
     pub sizes: Vec<(f64, f64)>,

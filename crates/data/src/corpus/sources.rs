@@ -30,7 +30,7 @@ pub enum Format {
     Text,
     /// UCI bag of words: `docword.NAME.txt` with `vocab.NAME.txt` in the same folder.
     Uci,
-    /// LDA-C: `pairs term:count …`, terms from 0.
+    /// LDA-C: lines of pairs `term:count`, with terms from 0.
     Ldac,
     /// Matrix Market coordinates, with one row per document, rows in order.
     #[serde(alias = "mtx")]

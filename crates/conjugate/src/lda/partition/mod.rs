@@ -57,15 +57,15 @@ use moments::{Power, SINGLE, log_mean, log_moment};
 /// The sizes and priors that determine log C.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// K.
+    /// Number K of topics.
     pub topics: usize,
-    /// V.
+    /// Number V of terms.
     pub terms: usize,
     /// Dirichlet parameter of topic proportions.
     pub alpha: f64,
     /// Dirichlet parameter of a topic's word probabilities.
     pub eta: f64,
-    /// D.
+    /// Number D of documents.
     pub documents: f64,
     /// N, the mean number of tokens of a document.
     pub tokens: f64,
