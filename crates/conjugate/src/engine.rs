@@ -151,8 +151,8 @@ pub trait Engine {
         0.0
     }
 
-    /// In the next global step, replaces a share of the data's statistics by the statistics of the random start of a
-    /// seed, at an inverse temperature.
+    /// Replaces a share of the data's statistics in the next global step by the statistics of the random start of
+    /// `seed`, at the inverse temperature `inverse`.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }

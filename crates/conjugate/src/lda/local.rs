@@ -683,7 +683,8 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Rows of words that some topics among the first sixteenth have, and that all others have a hundredth as often.
+    /// Returns rows of words that some topics among the first sixteenth have. All other topics have them a hundredth as
+    /// often.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
         let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {

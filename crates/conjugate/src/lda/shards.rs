@@ -165,7 +165,7 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
 pub struct Spare(Vec<Vec<f32>>);
 
 impl Spare {
-    /// This number of zeros.
+    /// Returns a vector of `length` zeros.
     pub(crate) fn take(&mut self, length: usize) -> Vec<f32> {
         let mut memory = self.0.pop().unwrap_or_default();
         memory.resize(length, 0.0);

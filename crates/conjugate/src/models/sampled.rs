@@ -7,7 +7,7 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points, with the data that starts and temperatures need and with access to the local steps.
+/// Components over many points. They contain the data for starts and temperatures, and have access to the local steps.
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,

@@ -28,7 +28,7 @@ struct List {
     digests: Vec<String>,
 }
 
-/// A corpus: documents for training and held-out ones, read at random offsets by several threads.
+/// A corpus of training documents and held-out documents. Several threads can read it at random offsets.
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
