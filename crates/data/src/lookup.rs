@@ -40,8 +40,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the elements as reals in row-major order. Integers are converted. `dims` are the declared sizes and
-    /// `declared` the model's type for messages, such as `vector[8]`.
+    /// Returns the elements as reals in row-major order. Integers are converted. `dims` are the declared sizes, and
+    /// `declared` is the model's type for messages, such as `vector[8]`.
     pub fn reals(&self, dims: &[usize], declared: &str) -> Result<Cow<'a, [f64]>, DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {

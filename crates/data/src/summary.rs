@@ -148,11 +148,12 @@ pub struct ParameterSummary {
     /// 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
-    /// Monte-Carlo standard error of the mean, if known: by importance weights, or between chains.
+    /// Monte Carlo standard error of the mean, if known. It comes from the importance weights, or from the differences
+    /// between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
-    /// Effective sample size: the variance divided by the square of [`mcse`](Self::mcse). For refined draws it is the
-    /// smaller of the values for the quantity and for its spread.
+    /// Effective sample size: the variance divided by the square of `mcse`. For refined draws it is the smaller of the
+    /// values for the quantity and for its spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ess: Option<f64>,
     /// Nested R̂ of refined draws.
