@@ -87,7 +87,7 @@ pub trait ConjugateModel: Sync {
     }
 
     /// Returns the number of values of q(z_i) that are stored between visits of a point, for warm starts of iterated
-    /// local steps. Without them batch ascent need not be monotone. They begin at 0.5.
+    /// local steps. Without warm starts, the bound of batch ascent may fall. The values begin at 0.5.
     fn memory(&self) -> usize {
         0
     }

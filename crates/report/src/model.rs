@@ -30,7 +30,7 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The body, in order of interest.
     pub sections: Vec<Section>,
-    /// Settings of the run: name and value.
+    /// Settings of the run, each with its name and value.
     pub settings: Vec<(String, String)>,
     /// Stages of the run, each with its wall-clock seconds.
     pub timing: Vec<(String, f64)>,
