@@ -15,7 +15,8 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record};
 
-/// Documents of about a hundred words over 8 000 terms, two topics each; a topic is a window of the vocabulary.
+/// Generates documents of about a hundred words over 8 000 terms. A topic is a window of the vocabulary, and each
+/// document has two topics.
 fn generate(topics: usize, documents: usize) -> MemoryDocuments {
     let terms = 8000;
     let mut corpus = MemoryDocuments::new(terms);

@@ -62,7 +62,7 @@ pub trait Documents: Sync {
         self.len() == 0
     }
 
-    /// Returns the size of the vocabulary; every term number is below it.
+    /// Returns the size of the vocabulary. Every term number is below it.
     fn terms(&self) -> usize;
 
     /// Returns the number of tokens in all documents.

@@ -50,9 +50,9 @@ pub enum Mode {
     Stochastic {
         /// Number of points in a minibatch.
         batch: usize,
-        /// τ, at least 1.
+        /// Delay τ of the step sizes, at least 1.
         tau: f64,
-        /// κ in (0.5, 1].
+        /// Forgetting rate κ of the step sizes, in (0.5, 1].
         kappa: f64,
         /// Number of passes over the data.
         passes: f64,
@@ -85,7 +85,7 @@ pub struct FitState<G, T> {
     pub table: Option<T>,
     /// Sum of the step sizes since the table was computed.
     moved: f64,
-    /// q(y) of global tempering.
+    /// The distribution q(y) of the temperature, for global tempering.
     pub thermostat: Option<Thermostat>,
     /// Mean inverse temperature of the last step.
     pub inverse: f64,

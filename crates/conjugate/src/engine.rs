@@ -45,13 +45,14 @@ pub struct Sums {
     pub skipped: usize,
     /// Sum of the numbers of observations in the points (tokens, steps of a sequence, or the point itself).
     pub size: f64,
-    /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless requested.
+    /// Sum of `E_q[log p(x_i, z_i | β)]` in nats, without tempering. It is 0 unless requested.
     pub energy: f64,
-    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats, or 0 unless requested.
+    /// Sum of τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors, in nats. It is 0 unless
+    /// requested.
     pub bound: f64,
-    /// Σ τ_i over the points.
+    /// Sum of the inverse temperatures τ_i of the points.
     pub inverse: f64,
-    /// Number of points whose local step reached the largest number of iterations.
+    /// Number of points whose local step stopped at the largest number of iterations.
     pub unconverged: usize,
     /// Total number of inner iterations.
     pub sweeps: u64,
@@ -150,8 +151,8 @@ pub trait Engine {
         0.0
     }
 
-    /// In the next global step, replaces a share of the data's statistics by the statistics of the random start of a
-    /// seed, at an inverse temperature.
+    /// Replaces a share of the data's statistics in the next global step by the statistics of the random start of
+    /// `seed`, at the inverse temperature `inverse`.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }

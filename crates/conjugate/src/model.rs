@@ -78,8 +78,8 @@ pub trait ConjugateModel: Sync {
     /// do not change the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
-    /// Returns the share of the random start in the statistics of a hot iteration under a cooling policy, at its
-    /// largest. This share prevents components from merging for good; see [`driver`](crate::driver).
+    /// Returns the largest share of the random start in the statistics of a hot iteration under a cooling policy. This
+    /// share prevents components from merging for good; see [`driver`](crate::driver).
     ///
     /// 0.1 suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
@@ -87,7 +87,7 @@ pub trait ConjugateModel: Sync {
     }
 
     /// Returns the number of values of q(z_i) that are stored between visits of a point, for warm starts of iterated
-    /// local steps. Without them batch ascent need not be monotone. They begin at 0.5.
+    /// local steps. Without warm starts, the bound of batch ascent may fall. The values begin at 0.5.
     fn memory(&self) -> usize {
         0
     }

@@ -28,7 +28,7 @@ const ROUNDS: usize = 12;
 /// Tolerance of a point's inverse temperature. It has converged when it changes by less than this.
 const SETTLED: f64 = 1e-3;
 
-/// λ, and the stored states of the points.
+/// The global parameters λ, and the stored states of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorGlobals {
     /// Natural parameters of q(β).

@@ -20,7 +20,7 @@ pub struct Candidate<'a, M> {
     pub model: &'a M,
     /// Settings of the fit, including its seed.
     pub settings: DriverSettings,
-    /// The amount added to its bound when candidates are compared, in nats.
+    /// The amount added to the candidate's bound when candidates are compared, in nats.
     ///
     /// A mixture of K components has K! posterior modes that differ only by the components' labels. q describes one of
     /// them, and log K! adds the others to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006,
@@ -42,7 +42,7 @@ pub struct Ended {
 /// The best of several fits.
 #[derive(Clone, Debug)]
 pub struct BestFit {
-    /// The fit.
+    /// The best fit.
     pub fit: ModelFit,
     /// The index of the candidate.
     pub chosen: usize,

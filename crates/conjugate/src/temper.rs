@@ -41,10 +41,10 @@ pub const DRAWS: usize = 100;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeatStart {
-    /// r uniform in stochastic fits, as in the paper, and at the hottest temperature in batch fits.
+    /// Uniform r in stochastic fits, as in the paper. In batch fits, r is concentrated at the hottest temperature.
     #[default]
     Warm,
-    /// At T = 1.
+    /// r is concentrated at T = 1.
     Cold,
     /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic models
     /// support this.
@@ -84,10 +84,11 @@ impl Default for GlobalTempering {
 /// The grid of inverse temperatures of local variational tempering.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalTempering {
-    /// Number M of inverse temperatures, evenly spaced in [0, 1] with both ends; at least 2.
+    /// Number M of inverse temperatures, at least 2. They are evenly spaced in [0, 1], including both ends.
     pub temperatures: usize,
-    /// a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the trapezoidal rule
-    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
+    /// Parameters a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the
+    /// trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T is one of the M, with equal
+    /// probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
     /// Sum of step sizes after which the expected log normalisers are recomputed. The sum measures the change of the
@@ -141,7 +142,7 @@ pub enum Temper {
     None,
     /// The temperature falls linearly in passes from `from` to 1.
     Anneal {
-        /// Length of the schedule in passes; in batch fits, in iterations.
+        /// Length of the schedule, in passes of stochastic fits or iterations of batch fits.
         passes: f64,
         /// The temperature at the start, at least 1.
         from: f64,

@@ -15,7 +15,7 @@ use crate::lookup::similar_name;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinates {
-    /// The names of a variable's dimensions in order, with null for a dimension without a name.
+    /// The names of each variable's dimensions, in order. A dimension without a name is null.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
     /// The labels along each dimension, by the dimension's name.

@@ -22,12 +22,12 @@ pub struct Value {
 /// The elements of a [`Value`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elements {
-    /// Every literal was written as an integer (also used for arrays without elements).
+    /// Integers: every literal was written as an integer. An array without elements also has this type.
     Int(Vec<i64>),
-    /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
+    /// Reals: at least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
     Real(Vec<f64>),
     /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
-    /// tuples. Its shape is the array's shape followed by the slot's shape.
+    /// tuples. The shape of the slot's value is the array's shape followed by the slot's shape.
     Tuple(Vec<Value>),
 }
 
@@ -267,7 +267,7 @@ impl DataSet {
         self.rows
     }
 
-    /// Adds a variable; returns `false` and changes nothing if the name exists.
+    /// Adds a variable. If the name exists, returns `false` and changes nothing.
     pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
         let name = name.into();
         if self.index.contains_key(&name) {

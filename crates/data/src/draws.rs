@@ -8,7 +8,7 @@ use crate::error::DataError;
 pub struct DrawsVariable {
     /// The name as the model declares it. A slot of a tuple is a separate variable, named `t:1` as in CmdStan.
     pub name: String,
-    /// Sizes; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    /// Sizes of the dimensions; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
     pub shape: Vec<usize>,
 }
 
@@ -40,7 +40,7 @@ impl DrawsVariable {
         })
     }
 
-    /// Returns names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
+    /// Returns the names of the scalars in the same order, in the notation for users: `theta[1]`, `Sigma[2,1]`.
     pub fn display_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             if index.is_empty() {
@@ -218,7 +218,7 @@ impl DrawsTable {
             .collect()
     }
 
-    /// Returns cmdStan's names of all scalars, in column order.
+    /// Returns CmdStan's names of all scalars, in column order.
     pub fn scalar_names(&self) -> Vec<String> {
         self.variables
             .iter()

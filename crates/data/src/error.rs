@@ -52,9 +52,9 @@ pub enum DataError {
 pub struct ParseError {
     /// The file, or the caller's label for a text.
     pub source: String,
-    /// 1-based line.
+    /// Line, counted from 1.
     pub line: usize,
-    /// 1-based column in characters.
+    /// Column in characters, counted from 1.
     pub column: usize,
     /// The message.
     pub message: String,

@@ -103,7 +103,7 @@ enum Leaves {
 
 /// A value under construction. For the slot of a tuple in an array, one builder collects the slot of all tuples.
 struct Builder {
-    /// Length of the lists at each level, once one of them has been closed.
+    /// Length of the lists at each level, known once one of them has been closed.
     dims: Vec<Option<usize>>,
     /// The level of numbers or tuples.
     leaf_level: Option<usize>,

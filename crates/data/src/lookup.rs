@@ -40,8 +40,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the elements as reals in row-major order. Integers are converted. `dims` are the declared sizes and
-    /// `declared` the model's type for messages, such as `vector[8]`.
+    /// Returns the elements as reals in row-major order. Integers are converted. `dims` are the declared sizes, and
+    /// `declared` is the model's type for messages, such as `vector[8]`.
     pub fn reals(&self, dims: &[usize], declared: &str) -> Result<Cow<'a, [f64]>, DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {
@@ -178,7 +178,7 @@ impl DataSet {
     }
 }
 
-/// Returns stan's name of a scalar type or of an array of it: `real`, `array[2,3] real`.
+/// Returns Stan's name of a scalar type, or of an array of scalars: `real`, `array[2,3] real`.
 fn array_type(scalar: &str, dims: &[usize]) -> String {
     if dims.is_empty() {
         return scalar.to_string();

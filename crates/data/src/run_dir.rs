@@ -285,7 +285,7 @@ impl RunDir {
         }
     }
 
-    /// Removes one artefact if it exists (the checkpoint of a finished run).
+    /// Removes an artefact if it exists, such as the checkpoint of a finished run.
     pub fn remove(&self, artefact: Artefact) -> Result<(), DataError> {
         let path = self.artefact(artefact);
         match fs::remove_file(&path) {

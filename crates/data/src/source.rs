@@ -5,7 +5,7 @@ use crate::error::{DataError, ParseError};
 /// Number of characters of a line shown on either side of an error. Data files often have megabytes on one line.
 const EXCERPT_REACH: usize = 36;
 
-/// Text, a position in it (in bytes) and its file name for messages.
+/// The text of a file, a position in bytes, and the file's name for messages.
 pub(crate) struct Cursor<'a> {
     pub text: &'a str,
     pub bytes: &'a [u8],

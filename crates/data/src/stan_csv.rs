@@ -49,7 +49,7 @@ pub struct AdviConfig {
     pub iter: u64,
     /// Number of draws per gradient.
     pub grad_samples: u64,
-    /// Number of draws of an estimate of the bound.
+    /// Number of draws per estimate of the bound.
     pub elbo_samples: u64,
     /// Step-size scale.
     pub eta: f64,
@@ -234,8 +234,8 @@ fn push_number(line: &mut String, x: f64) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Reads a file written by [`write_draws_csv`] and groups scalar draws into variables by their subscripts. Without
-/// comments after the header, as in files of earlier versions, there is no row of the mean.
+/// Reads a file written by [`write_draws_csv`], and groups scalar draws into variables by their subscripts. Files of
+/// earlier versions have no comments after the header, and then no row with the mean.
 pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let fail = |line: usize, message: &str| {

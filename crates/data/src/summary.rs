@@ -19,7 +19,7 @@ pub struct FitSummary {
     /// Version of the file's layout, [`FIT_FORMAT`]; 0 if the file does not state it.
     #[serde(default)]
     pub format: u32,
-    /// The end of the run, with advice.
+    /// The reason for the end of the run, with advice.
     pub status: String,
     /// Whether the optimiser's stopping rule is met.
     pub converged: bool,
@@ -61,11 +61,11 @@ pub struct FitSummary {
     /// Notes for the user.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
+    /// Thinned history of the bound. The full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
-    /// Number of modes of equal mass that permutations of array elements generate from the fitted mode, including that
-    /// mode; omitted if there is only one.
+    /// Number of modes of equal mass that permutations of array elements generate from the fitted mode, including the
+    /// fitted mode. Omitted if there is only one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
     /// The refinement, if there was one.
@@ -87,7 +87,7 @@ fn is_one(count: &u64) -> bool {
 pub struct RefinementSummary {
     /// Whether the draws have mixed, in which case draws and summaries come from the refinement.
     pub used: bool,
-    /// Log evidence of the visited region in nats; up to a constant if the density drops constants.
+    /// Log evidence of the visited region in nats. If the density drops constants, it is known up to a constant.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
     /// Standard error of `log_evidence`.
@@ -102,15 +102,15 @@ pub struct RefinementSummary {
     /// The largest nested R̂ of the unconstrained coordinates, their spreads and the log density.
     #[serde(deserialize_with = "null_is_nan")]
     pub rhat: f64,
-    /// The smallest effective sample size of these.
+    /// The smallest effective sample size of the same quantities.
     #[serde(deserialize_with = "null_is_nan")]
     pub ess: f64,
     /// Number of refined draws.
     pub draws: u64,
     /// Number of gradients, one per draw.
     pub gradients: u64,
-    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a
-    /// reported quantity only.
+    /// The checks that the approximation alone fails. Empty if the refinement was requested, or is needed only for a
+    /// reported quantity.
     pub because: Vec<String>,
 }
 
@@ -133,10 +133,10 @@ pub struct ParameterSummary {
     /// The name with the labels of its dimensions, if they have some: `theta[Choate]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Mean; `null` if the draws' tails do not determine it.
+    /// Mean, or `null` if the draws' tails do not determine it.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation; `null` if the draws' tails do not determine it.
+    /// Standard deviation, or `null` if the draws' tails do not determine it.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
     /// 5 % quantile.
@@ -148,11 +148,12 @@ pub struct ParameterSummary {
     /// 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
-    /// Monte-Carlo standard error of the mean, if known: by importance weights, or between chains.
+    /// Monte Carlo standard error of the mean, if known. It comes from the importance weights, or from the differences
+    /// between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
-    /// Effective sample size: the variance divided by the square of [`mcse`](Self::mcse). For refined draws it is the
-    /// smaller of the values for the quantity and for its spread.
+    /// Effective sample size: the variance divided by the square of `mcse`. For refined draws it is the smaller of the
+    /// values for the quantity and for its spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ess: Option<f64>,
     /// Nested R̂ of refined draws.
@@ -161,8 +162,8 @@ pub struct ParameterSummary {
     /// The summary of the same draws without weights, if this summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// Tail index k̂ of the heavier of the draws' two tails; absent if they are bounded or few. Moments of order 1/k̂
-    /// and above do not exist.
+    /// Tail index k̂ of the heavier of the draws' two tails. Absent if the draws are bounded or few. Moments of order
+    /// 1/k̂ and above do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,
     /// The reason why mean or standard deviation are `null`, if the tails are the cause.
@@ -203,8 +204,8 @@ impl ParameterSummary {
         self.label.as_deref().unwrap_or(&self.name)
     }
 
-    /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7); the standard
-    /// deviation divides by n − 1. A NaN among the draws makes every figure NaN, as does an empty slice.
+    /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7). The standard
+    /// deviation divides by n − 1. If the slice is empty or contains NaN, every number is NaN.
     pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
         let undefined = Self::of(name, f64::NAN, f64::NAN, [f64::NAN; 3]);
         if draws.is_empty() || draws.iter().any(|x| x.is_nan()) {

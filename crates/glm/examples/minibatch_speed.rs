@@ -17,7 +17,7 @@ fn stream() -> Stream {
     Stream::new(1, Purpose::new("minibatch speed"), 0, 0)
 }
 
-/// Matches among players, most of whom play rarely.
+/// Generates matches among players, most of whom play rarely.
 fn tennis() -> Glm<StandardNormal> {
     let (records, players) = (169_405, 5_524);
     let mut s = stream();
@@ -35,7 +35,7 @@ fn tennis() -> Glm<StandardNormal> {
     Glm::new(features, link, StandardNormal(players as usize)).expect("shapes")
 }
 
-/// Images of 28 × 28 pixels, a fifth of them not black.
+/// Generates images of 28 × 28 pixels, a fifth of which are not black.
 fn images() -> Vec<u8> {
     let mut s = stream();
     (0..60_000 * 784)

@@ -222,7 +222,7 @@ fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mu
     }
 }
 
-/// 1/√(2π).
+/// The constant 1/√(2π).
 const INVERSE_ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 
 fn add(x: &[f64], y: &mut [f64]) {

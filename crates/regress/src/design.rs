@@ -205,7 +205,7 @@ fn unit(count: usize, at: usize) -> Vec<f64> {
     (0..count).map(|i| f64::from(u8::from(i == at))).collect()
 }
 
-/// Returns the contrasts of a factor. Each column has its name suffix and its value at each level.
+/// Returns the contrasts of a factor. Each contrast is a column, given by its name suffix and its value at each level.
 fn matrix(levels: &[String], ordered: bool, contrasts: Contrasts) -> Vec<(String, Vec<f64>)> {
     let count = levels.len();
     if ordered {

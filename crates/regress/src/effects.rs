@@ -28,7 +28,7 @@ enum Change {
 pub struct Contrast {
     /// The column.
     pub column: String,
-    /// `dY/dX`, or the two levels.
+    /// Name of the effect: `dY/dX`, or the two levels.
     pub name: String,
     /// The table whose expected values are subtracted from those of `to`.
     pub from: Frame,

@@ -119,7 +119,7 @@ pub struct Terms {
     pub fixed: Vec<Vec<usize>>,
     /// Group effects.
     pub groups: Vec<Group>,
-    /// `offset(x)`: columns with coefficient 1.
+    /// Columns with coefficient 1: `offset(x)`.
     pub offsets: Vec<Expr>,
     /// Calls of `SPECIAL`, which are whole terms.
     pub special: Vec<Expr>,

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub enum FrameColumn {
     /// Numbers. NaN means missing.
     Numbers(Vec<f64>),
-    /// 0 and 1. NaN means missing.
+    /// Truth values, stored as 0 and 1. NaN means missing.
     Truth(Vec<f64>),
     /// Words.
     Factor(Factor),
@@ -21,7 +21,7 @@ pub enum FrameColumn {
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// The index of each row's level; `None` if it is missing.
+    /// Index of each row's level, or `None` if it is missing.
     pub codes: Vec<Option<u32>>,
     /// The levels in order. Factors with other rows share them.
     pub levels: Arc<[String]>,

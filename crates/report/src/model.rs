@@ -20,7 +20,7 @@ pub enum Tone {
 pub struct Report {
     /// Headline.
     pub title: String,
-    /// The model and the data: label and value.
+    /// Facts about the model and the data, each with its label and value.
     pub subject: Vec<(String, String)>,
     /// Whether the results are trusted.
     pub verdict: Verdict,
@@ -30,7 +30,7 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The body, in order of interest.
     pub sections: Vec<Section>,
-    /// Settings of the run: name and value.
+    /// Settings of the run, each with its name and value.
     pub settings: Vec<(String, String)>,
     /// Stages of the run, each with its wall-clock seconds.
     pub timing: Vec<(String, f64)>,
@@ -226,8 +226,8 @@ pub struct Weights {
 pub struct Posterior {
     /// One row per scalar parameter.
     pub parameters: Vec<Parameter>,
-    /// Draws of scalar parameters, most interesting first. The page draws only some of them and states the number of
-    /// the others.
+    /// Draws of scalar parameters, most interesting first. The page draws only some of them, and states how many it
+    /// omits.
     pub marginals: Vec<Marginal>,
     /// Names of variables that have sections of their own, such as predictions. The table and the figures omit them.
     pub elsewhere: Vec<String>,
@@ -236,7 +236,7 @@ pub struct Posterior {
 /// Posterior summary of a scalar parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Name with subscripts, such as `theta[2]`; parameters with the same stem share a forest plot.
+    /// Name with subscripts, such as `theta[2]`. Parameters with the same stem share a forest plot.
     pub name: String,
     /// Mean; NaN if there is none.
     pub mean: f64,

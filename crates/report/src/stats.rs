@@ -141,7 +141,7 @@ pub(crate) fn relative_weights(log_weights: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Quantiles of the logistic distribution at evenly spaced probabilities.
+    /// Returns quantiles of the logistic distribution at evenly spaced probabilities.
     fn logistic(n: usize) -> Vec<f64> {
         (0..n)
             .map(|i| (i as f64 + 0.5) / n as f64)

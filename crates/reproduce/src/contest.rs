@@ -239,7 +239,7 @@ impl<'a> Cancel<'a> {
     }
 }
 
-/// Number of iterations after which a run is ended, regardless of its own rule.
+/// Number of iterations after which a run is ended, even if its own stopping rule is not met.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

@@ -140,7 +140,7 @@ pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     draw(context, &found)
 }
 
-/// Ratios of standard deviations to the standard deviations of the reference draws, scalar by scalar.
+/// Plots the ratios of standard deviations to the standard deviations of the reference draws, scalar by scalar.
 fn draw(context: &mut Context<'_>, found: &[Comparison]) -> Result<(), Failure> {
     let mut pairs: Vec<(f64, f64)> = found
         .iter()

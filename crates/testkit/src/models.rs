@@ -203,7 +203,7 @@ impl ScalarModel for Mixture {
     }
 }
 
-/// Bernoulli regression with independent N(0, 2.5) priors; rows of `x` are records.
+/// Bernoulli regression with independent N(0, 2.5) priors. The rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LogisticRegression {
     /// Predictors, records × coefficients, row-major.
@@ -232,7 +232,8 @@ impl ScalarModel for LogisticRegression {
     }
 }
 
-/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows of `x` are records.
+/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate). The rows of `x` are
+/// records.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
     /// Predictors, records × coefficients, row-major.

@@ -31,7 +31,7 @@ pub struct LdaJob<'a> {
     pub heldout: Option<&'a dyn Documents>,
     /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
-    /// Topics to start from. Their vocabulary is that of the documents or an initial part of it.
+    /// Topics to start from. Their vocabulary is the vocabulary of the documents, or an initial part of it.
     pub start: Option<&'a Topics>,
     /// Settings of the model and of the fit.
     pub settings: LdaSettings,
@@ -44,7 +44,7 @@ pub struct LdaJob<'a> {
 /// Fitted topics, with their bound and scores.
 #[derive(Clone, Debug)]
 pub struct LdaFit {
-    /// q(β).
+    /// The fitted topics q(β).
     pub topics: Topics,
     /// The evidence lower bound at T = 1 in nats, estimated from a random sample of the documents, with q(θ) and q(z)
     /// optimised for it.
@@ -54,8 +54,8 @@ pub struct LdaFit {
     /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The final value of an inferred global temperature in the run that was kept, and its final value in the other run
-    /// if there were two.
+    /// The ends of the runs with an inferred global temperature, first of the run that was kept, and then of the other
+    /// run if there were two.
     pub rests: Vec<Rest>,
     /// The temperature of each document, if documents have their own and some of them are not 1. NaN for documents
     /// without words.
@@ -73,10 +73,10 @@ pub struct LdaFit {
 /// The end of one run with an inferred global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
-    /// 1 / E[1/T].
+    /// The final temperature, 1 / E[1/T].
     pub temperature: f64,
-    /// The bound of the tempered model in nats, including the temperature and log C(T), estimated from the same
-    /// documents as the untempered bound. The runs from several starts are compared by this number.
+    /// The bound of the tempered model in nats, including the temperature and log C(T). It is estimated from the same
+    /// documents as the untempered bound. Runs from several starts are compared by this number.
     pub tempered_elbo: f64,
     /// Standard error of `tempered_elbo`.
     pub tempered_elbo_se: f64,

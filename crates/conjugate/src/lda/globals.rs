@@ -14,7 +14,7 @@ use super::kernel::padded;
 use super::settings::Inference;
 use super::topics::Topics;
 
-/// λ = η + decay · mass.
+/// Global parameters λ = η + decay · mass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LdaGlobals {
     pub(crate) topics: usize,
@@ -29,14 +29,14 @@ pub struct LdaGlobals {
     pub(crate) steps: u64,
     /// V rows of `stride` numbers, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
-    /// Σ_v mass_vk.
+    /// Sums Σ_v mass_vk, one per topic.
     pub(crate) totals: Vec<f64>,
 }
 
 /// Number of terms that are summed together. It is fixed, so sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
-/// Smallest decay; a smaller one is multiplied into the rows.
+/// Smallest decay factor. Smaller factors are multiplied into the rows.
 const SMALLEST_DECAY: f64 = 1e-12;
 
 const START: Purpose = Purpose::new("first topics");
@@ -168,7 +168,8 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Sets α to its value in the settings of a checkpoint from an earlier version. That version did not learn α.
+    /// Sets α to the value in the settings if the state comes from a checkpoint of an earlier version, which did not
+    /// learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];

@@ -77,7 +77,7 @@ pub(crate) struct Rows<'a> {
     pub prior: &'a Prior,
     /// One padded row per slot.
     pub values: &'a [f32],
-    /// m of every slot.
+    /// Largest value m of every slot.
     pub maxima: &'a [f32],
 }
 
@@ -90,9 +90,9 @@ pub(crate) struct LocalHeat<'a> {
     pub floor: f64,
     /// Expected powers of λ at the nodes.
     pub table: &'a PowerTable,
-    /// Γ(x + s) / Γ(x) at the nodes, for every x.
+    /// Table of Γ(x + s) / Γ(x) at the nodes s, for every x.
     pub knots: &'a Knots,
-    /// Γ(α + s) / Γ(α) at the nodes.
+    /// Values of Γ(α + s) / Γ(α) at the nodes s.
     pub base: &'a [f32; WIDTH],
 }
 
@@ -107,13 +107,13 @@ pub(crate) struct Found {
     pub sweeps: usize,
     /// Whether the stopping rule is met.
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)] for a document with its own temperature, if requested.
+    /// E_q[log p(w, z | θ, β)] in nats, if requested for a document with its own temperature.
     pub energy: f64,
-    /// E_q[log p(z | θ)] for a document without its own temperature, if the energy is requested. The batch adds the
-    /// words.
+    /// E_q[log p(z | θ)] in nats, if the energy is requested for a document without its own temperature. The batch adds
+    /// the contribution of the words.
     pub topic_energy: f64,
-    /// The document's part of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
-    /// p(θ)).
+    /// The document's contribution to the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) −
+    /// KL(q(θ) ‖ p(θ)).
     pub bound: f64,
 }
 
@@ -124,13 +124,13 @@ pub(crate) struct Solver {
     logs: Vec<f32>,
     pub t: Vec<f32>,
     pub gamma: Vec<f32>,
-    /// α of the columns.
+    /// Dirichlet parameters α of the columns.
     pub alpha: Vec<f32>,
     /// Log probabilities that no token is in a topic, if inference is collapsed and α is learned.
     absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
-    /// τ n_v over the word's normaliser.
+    /// Weights of the words: τ n_v, divided by the word's normaliser.
     pub weights: Vec<f32>,
     log_t: Vec<f32>,
     r: Vec<f32>,
@@ -422,9 +422,10 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns minus its value for a document without words, ψ(γ_k) − ψ(α_k), and returns
-    /// ψ(Σγ) − ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature
-    /// of ψ is large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n
+    /// Writes E[log θ_k] of the columns, minus its value for a document without words: ψ(γ_k) − ψ(α_k). Returns ψ(Σγ) −
+    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is
+    /// large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n >
+    /// 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     /// | n > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
@@ -682,7 +683,8 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Rows of words that some topics among the first sixteenth have, and that all others have a hundredth as often.
+    /// Returns rows of words that some topics among the first sixteenth have. All other topics have them a hundredth as
+    /// often.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
         let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {

@@ -59,7 +59,7 @@ pub(crate) struct Grid {
     given: InverseTemperatures,
     /// The inverse temperatures, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// log π, and a very negative number for zero and in the padding.
+    /// Log prior probabilities log π. They are very negative numbers where π is zero, and in the padding.
     pub log_prior: Vec<f32>,
     /// One row over the grid for every node.
     pub weights: Vec<f32>,
@@ -108,7 +108,7 @@ const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
-/// f_s at every knot (rows) and node.
+/// Values of f_s, with one row per knot and one column per node.
 #[derive(Clone, Debug)]
 pub(crate) struct Knots {
     values: Vec<f32>,

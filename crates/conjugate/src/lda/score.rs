@@ -24,7 +24,7 @@ const SPLIT: Purpose = Purpose::new("split of held-out words");
 /// with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
-    /// Mean log predictive probability, natural logarithm, in nats per scored word.
+    /// Mean log predictive probability per scored word, in nats.
     pub log_predictive: f64,
     /// Standard error of `log_predictive` over documents.
     pub standard_error: f64,
@@ -58,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// Returns the score computed from the scores of all documents, in order.
+    /// Computes the score from the scores of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -208,7 +208,7 @@ struct Scorer {
     solver: Solver,
     slots: Vec<u32>,
     expected: Vec<f32>,
-    /// `E[θ_k]` / Σ_v λ_kv.
+    /// Weights `E[θ_k]` / Σ_v λ_kv of the topics.
     weights: Vec<f64>,
     row: Vec<f32>,
 }

@@ -8,10 +8,10 @@ use crate::temper::Temper;
 /// The stopping rule of the coordinate ascent over one document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
-    /// The iteration stops when γ has moved by less than this share of the document's tokens (sum of the absolute
-    /// changes of all γ_k).
+    /// Tolerance of γ, as a share of the document's tokens. The iteration stops when the sum of the absolute changes of
+    /// all γ_k is smaller.
     pub tolerance: f64,
-    /// Largest number of iterations; the trace counts documents that reach it (`unconverged`).
+    /// Largest number of iterations. The trace counts the documents that reach it (`unconverged`).
     pub max_iterations: usize,
 }
 
@@ -53,7 +53,7 @@ impl Inference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// λ from Gamma(100, 1/100), for all topics (Hoffman et al. 2013).
+    /// λ drawn from Gamma(100, 1/100) for all topics (Hoffman et al. 2013).
     #[default]
     Random,
     /// Words of dissimilar documents, chosen by the rule of k-means++ for centres.

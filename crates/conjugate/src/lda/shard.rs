@@ -30,7 +30,7 @@ const PIECES: usize = 16;
 struct Slot {
     bag: Bag,
     slots: Vec<u32>,
-    /// Weighted expected counts, in rows of `stride`, of a document with its own temperature.
+    /// Weighted expected counts of a document with its own temperature, in rows of `stride`.
     expected: Vec<f32>,
     /// For other documents, a factor per word and a factor per column. Expected counts are their products with the
     /// batch's rows.
@@ -38,7 +38,7 @@ struct Slot {
     t: Vec<f32>,
     active: Vec<u32>,
     stride: usize,
-    /// ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα), if α is learned.
+    /// Input for learning α: ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα).
     excess: Vec<f32>,
     excess_total: f64,
     found: Found,

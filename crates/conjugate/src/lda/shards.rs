@@ -38,7 +38,7 @@ pub struct Part {
     pub(crate) bounds: Vec<f64>,
     /// The inverse temperatures of the documents, if requested.
     pub(crate) inverses: Vec<f64>,
-    /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
+    /// Input for learning α: Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα).
     pub(crate) excess: Vec<f64>,
     /// Terms that occur in the share, ascending.
     pub(crate) terms: Vec<u32>,
@@ -165,7 +165,7 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
 pub struct Spare(Vec<Vec<f32>>);
 
 impl Spare {
-    /// This number of zeros.
+    /// Returns a vector of `length` zeros.
     pub(crate) fn take(&mut self, length: usize) -> Vec<f32> {
         let mut memory = self.0.pop().unwrap_or_default();
         memory.resize(length, 0.0);
@@ -216,7 +216,7 @@ impl Sum {
 impl Part {
     /// Returns the sum of two parts, which contains the words of both.
     pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
-        /// No row.
+        /// Marks a term without a row.
         const NONE: usize = usize::MAX;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let mut sources = Vec::with_capacity(terms.capacity());
@@ -474,7 +474,7 @@ fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> 
 /// An [`Ask`] at the receiver.
 struct Asked<'a> {
     spec: Spec,
-    /// All but λ.
+    /// The global parameters without the rows of λ.
     globals: LdaGlobals,
     lambda: &'a [[u8; 4]],
     heat: SentHeat,

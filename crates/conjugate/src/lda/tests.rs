@@ -15,7 +15,7 @@ use crate::driver::{Driver, DriverSettings, Mode};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
-/// Documents over `terms` terms; some are empty.
+/// Returns documents over `terms` terms. Some of them are empty.
 pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(terms);
     for d in 0..documents {
@@ -329,7 +329,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
     }
 }
 
-/// Documents of 20 topics with separate words, three topics per document.
+/// Returns documents from 20 topics with separate words. Each document has three topics.
 fn planted(documents: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(200);
     for d in 0..documents {

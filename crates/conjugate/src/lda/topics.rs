@@ -4,7 +4,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use super::settings::Inference;
 
-/// q(β) of a fit: topic k is Dirichlet(λ_k·).
+/// The distribution q(β) of a fit: topic k is Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topics {
     /// Number K of topics.

@@ -23,8 +23,8 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// Returns the log evidence of a single topic in nats, and the bound of a model with several topics if one of them
-/// contains all words.
+/// Computes the bounds of a model with a single topic, in nats: its log evidence, and the bound of a model with several
+/// topics of which one contains all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

@@ -262,7 +262,7 @@ impl Components for Poissons {
 /// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
 /// prior. Values that are missing at random have no effect.
 pub struct Categoricals {
-    /// Offset of each column's categories among all categories; then the total number of categories.
+    /// Offset of each column's categories among all categories, followed by the total number of categories.
     starts: Vec<usize>,
     concentration: f64,
     data: Vec<Option<usize>>,

@@ -27,7 +27,7 @@ pub struct FactorialSettings {
     pub noise_variance: f64,
     /// Prior variance σ_μ of the factors.
     pub factor_variance: f64,
-    /// π, the prior probability that a factor is active, in (0, 1).
+    /// Prior probability π that a factor is active, in (0, 1).
     pub activation: f64,
 }
 
@@ -311,9 +311,9 @@ impl ConjugateModel for FactorialMixture {
         }
     }
 
-    /// The whole density is tempered, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
-    /// σ_n) − log s). The paper's supplement C does not temper the noise's normaliser. Here the energy and this
-    /// function both include it, so r is the same.
+    /// Tempers the whole density, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π σ_n) −
+    /// log s). The paper's supplement C does not temper the noise's normaliser. Here the energy and this function both
+    /// include it, so r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();

@@ -26,8 +26,8 @@ pub struct GaussianPrior {
     pub mean_weight: f64,
     /// The variance within a component (the inverse of its expected precision) as a share of the column's variance.
     pub variance: f64,
-    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; the degrees of
-    /// freedom of a Wishart distribution are this plus its dimension minus one.
+    /// Weight of that variance, in points. It is twice the shape of a gamma distribution of precisions. The degrees of
+    /// freedom of a Wishart distribution are this weight plus its dimension minus one.
     pub variance_weight: f64,
 }
 
@@ -41,7 +41,7 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Gaussian components over rows of real numbers, with NaN for values missing at random.
+/// Gaussian components over rows of real numbers. NaN marks a value that is missing at random.
 ///
 /// Inference integrates out missing values. If columns are independent given the component, missing values have no
 /// effect. Otherwise q has a normal distribution of a point's missing values for each component.

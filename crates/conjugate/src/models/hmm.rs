@@ -24,9 +24,9 @@ pub struct HiddenMarkov<C> {
 /// Marginals of the last sequence.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// q(z_t = k), one row per step.
+    /// Marginals q(z_t = k), one row per step.
     pub states: Vec<f64>,
-    /// Σ_t q(z_t = i, z_{t+1} = j).
+    /// Expected numbers of transitions, Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
     emission: Vec<f64>,
     weight: Vec<f64>,

@@ -100,7 +100,7 @@ pub trait Components: Sync {
 /// A point after integration over its missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Completed {
-    /// log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
+    /// The integral log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
     pub log_integral: f64,
     /// The mean of E[log p(x | component)] over their distribution, whose density is that integrand.
     pub energy: f64,
@@ -241,7 +241,7 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
     out
 }
 
-/// q(z) of the last point.
+/// Memory of a local step, which stores q(z) of the last point.
 #[derive(Clone, Debug, Default)]
 pub struct MixtureScratch {
     /// Responsibilities of the components.

@@ -7,13 +7,13 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points, with the data that starts and temperatures need and with access to the local steps.
+/// Components over many points. They contain the data for starts and temperatures, and have access to the local steps.
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,
     /// The total number of points.
     pub points: usize,
-    /// Σ T(x) over all points, with missing values filled in as for starts.
+    /// Statistics Σ T(x) over all points, with missing values filled in as for starts.
     pub totals: Vec<f64>,
     /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
     pub sizes: Vec<(f64, f64)>,

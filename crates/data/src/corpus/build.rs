@@ -81,7 +81,7 @@ pub struct Built {
     /// Words in no more documents than this may be missing or undercounted, because there were too many distinct words
     /// to count. It is 0 if all counts are exact.
     pub uncertain_below: u64,
-    /// Share of held-out documents, and the seed of the choice.
+    /// Share of the documents that is held out.
     pub heldout: f64,
     /// See [`BuildSettings::seed`].
     pub seed: u64,
@@ -92,7 +92,7 @@ pub struct Built {
 /// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// 1 while counting words, 2 while writing documents.
+    /// Number of the pass: 1 while counting words, 2 while writing documents.
     pub pass: u8,
     /// Number of documents read in this pass.
     pub documents: u64,
@@ -309,7 +309,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Chooses exactly these words.
+    /// Chooses exactly the words `words`.
     fn fixed(words: &[String]) -> Self {
         Self {
             words: words.to_vec(),

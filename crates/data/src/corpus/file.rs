@@ -27,7 +27,7 @@ const READ_BEFORE_RELEASE: usize = 1 << 15;
 pub enum Split {
     /// For training.
     Train = 0,
-    /// Held out.
+    /// Held-out documents.
     Heldout = 1,
 }
 
@@ -193,17 +193,17 @@ impl CorpusFile {
         self.map.check_unchanged()
     }
 
-    /// Returns the number of documents of a part.
+    /// Returns the number of documents in a split.
     pub fn documents(&self, part: Split) -> usize {
         self.tail.parts[part as usize].documents as usize
     }
 
-    /// Returns the number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens in a split: the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Returns the number of pairs of term and document of a part.
+    /// Returns the number of pairs of a term and a document in a split.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }

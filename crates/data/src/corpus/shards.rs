@@ -28,7 +28,7 @@ struct List {
     digests: Vec<String>,
 }
 
-/// A corpus: documents for training and held-out ones, read at random offsets by several threads.
+/// A corpus of training documents and held-out documents. Several threads can read it at random offsets.
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
@@ -161,17 +161,17 @@ impl Corpus {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
 
-    /// Returns the number of documents of a part.
+    /// Returns the number of documents in a split.
     pub fn documents(&self, part: Split) -> usize {
         self.ends[part as usize].last().copied().unwrap_or(0)
     }
 
-    /// Returns the number of tokens of a part: the sum of all counts.
+    /// Returns the number of tokens in a split: the sum of all counts.
     pub fn tokens(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Returns the number of pairs of term and document of a part.
+    /// Returns the number of pairs of a term and a document in a split.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }

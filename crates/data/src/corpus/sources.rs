@@ -30,7 +30,7 @@ pub enum Format {
     Text,
     /// UCI bag of words: `docword.NAME.txt` with `vocab.NAME.txt` in the same folder.
     Uci,
-    /// LDA-C: `pairs term:count …`, terms from 0.
+    /// LDA-C: lines of pairs `term:count`, with terms from 0.
     Ldac,
     /// Matrix Market coordinates, with one row per document, rows in order.
     #[serde(alias = "mtx")]
@@ -108,7 +108,7 @@ pub struct Skipped {
     pub empty: u64,
     /// Number of documents that are not UTF-8 text.
     pub not_utf8: u64,
-    /// Number of JSON objects without the field, or whose field is neither text nor a list of words.
+    /// Number of JSON objects that lack the field, or have a field that is neither text nor a list of words.
     pub without_text: u64,
 }
 

@@ -209,8 +209,8 @@ fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
     }
 }
 
-/// Marks that belong to the preceding letter (accents, vowel signs and viramas of Indic scripts), and joiners, which
-/// only affect how letters are written.
+/// Returns whether a character is a mark that belongs to the preceding letter (accents, vowel signs and viramas of
+/// Indic scripts), or a joiner, which only affects how letters are written.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }

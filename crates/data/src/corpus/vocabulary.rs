@@ -52,9 +52,10 @@ pub struct VocabularySettings {
     pub min_df: Frequency,
     /// A word must occur in at most this number of documents.
     pub max_df: Frequency,
-    /// A word must be among this number of words with the highest document frequency. Ties are broken alphabetically.
+    /// Largest number of words. The words with the highest document frequencies are kept, and ties are broken
+    /// alphabetically.
     pub max_terms: Option<usize>,
-    /// A word must not be one of these words.
+    /// Words that the vocabulary must not contain.
     pub stop_words: StopWords,
 }
 

@@ -30,7 +30,7 @@ mod encode;
 pub struct Roles {
     /// Pointwise log likelihoods.
     pub log_likelihood: Vec<String>,
-    /// Draws of data from the model; `y_rep` and `y_pred` predict `y`.
+    /// Data drawn from the model. `y_rep` and `y_pred` predict `y`.
     pub predictive: Vec<String>,
     /// Whether the draws come from an approximation and have weights.
     pub approximate: bool,

@@ -27,7 +27,7 @@ impl RowFormat {
     }
 }
 
-/// A number in one of the supported precisions, single or double.
+/// A number type: single or double precision.
 pub trait Number: Copy + Display + PartialOrd {
     /// NumPy's name of the type.
     const TYPE: &'static str;

@@ -51,7 +51,7 @@ fn documents(corpus: &Corpus, part: Split) -> Vec<BTreeMap<String, u32>> {
         .collect()
 }
 
-/// Texts of made-up words, the first of them common and the later ones rare.
+/// Returns texts of made-up words. The first words are common, and later ones are rare.
 fn texts(count: usize) -> Vec<String> {
     let mut state = 1u64;
     let mut next = move |below: u64| {
@@ -431,7 +431,7 @@ fn an_interrupted_build_leaves_nothing() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Files of a folder by name.
+/// Returns the files of a folder by name.
 fn files_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
         .unwrap()

@@ -9,7 +9,7 @@ use jensen_data::{
 };
 use netcdf_reader::NcFile;
 
-/// Variables of every rank and awkward numbers: each scalar is identified by its value.
+/// Returns draws of variables of every rank, with awkward numbers. Each scalar is identified by its value.
 fn table(draws: usize) -> DrawsTable {
     let variables = vec![
         DrawsVariable::new("mu", []),

@@ -47,7 +47,7 @@ fn damage(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// Pieces of both formats.
+/// Generates pieces of both formats.
 fn token() -> impl Strategy<Value = Vec<u8>> {
     let pieces = [
         "{",

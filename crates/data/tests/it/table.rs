@@ -14,7 +14,7 @@ fn error(text: &str) -> String {
         .to_string()
 }
 
-/// Numbers with NaN made comparable.
+/// Returns the numbers of a column, with `None` for NaN so that they can be compared.
 fn numbers(table: &Table, name: &str) -> Vec<Option<f64>> {
     let column = table.numbers(name).unwrap();
     column.iter().map(|x| (!x.is_nan()).then_some(*x)).collect()

@@ -140,7 +140,7 @@ impl DoublyStochastic for Quadratic {
     fn noise_dim(&self) -> usize {
         1
     }
-    /// `½ (w − n − ε)²`.
+    /// Adds the gradient of `½ (w − n − ε)²`.
     fn add_gradient(
         &self,
         w: &[f64],

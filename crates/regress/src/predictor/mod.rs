@@ -59,7 +59,7 @@ pub struct Groups {
     pub members: Vec<Member>,
     /// The columns whose effects differ between groups.
     pub design: Design,
-    /// Standard deviations of these columns, 1 for an intercept.
+    /// Standard deviation of each of these columns; 1 for an intercept.
     pub spreads: Vec<f64>,
     /// Whether effects are correlated.
     pub correlated: bool,

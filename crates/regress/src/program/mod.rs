@@ -42,7 +42,7 @@ use writer::{Block, Writer};
 pub struct Program {
     /// The program.
     pub text: String,
-    /// The program for `lprior`, the log density of the priors at the parameters, with the same data.
+    /// The program that computes `lprior`, the log density of the priors at the parameters. It has the same data.
     pub log_prior: String,
     /// The data of the program.
     pub data: DataSet,

@@ -69,8 +69,8 @@ impl Chart {
         }
     }
 
-    /// Returns the names in the legend, each with its first series that has points, and the lines of the legend as
-    /// indices of these names.
+    /// Returns the entries of the legend, and the lines of the legend as indices of entries. An entry is a name with
+    /// its first series that has points.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {

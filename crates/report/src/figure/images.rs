@@ -119,7 +119,7 @@ impl ImageGrid {
         if self.title.is_empty() { 0.0 } else { 24.0 }
     }
 
-    /// Heights of the rows, without and with captions.
+    /// Returns the heights of the rows, without and with captions.
     fn rows(&self) -> Vec<(f64, f64)> {
         self.images
             .chunks(self.columns)

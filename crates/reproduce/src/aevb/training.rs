@@ -69,8 +69,7 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
-/// weights, which for [`Method::Mcem`] are only the weights of the decoder.
+/// The result of a run: a curve and the weights. For [`Method::Mcem`], the weights are only the weights of the decoder.
 pub struct Trail {
     /// The curve, whose points are the number of samples, the value on the minibatches and the value on the test
     /// records.

@@ -34,7 +34,7 @@ impl From<RecordError> for Failure {
 pub(super) enum Method {
     /// An estimator under SGD or Adam.
     Estimator(RecordEstimator, Rule),
-    /// SMISO.
+    /// SMISO, with the paper's α.
     Smiso,
 }
 

@@ -95,11 +95,11 @@ struct State {
     length: usize,
     /// Topic and word of each token, document after document.
     z: Vec<(usize, usize)>,
-    /// n_dk, one row per document.
+    /// Counts n_dk, one row per document.
     of_document: Vec<u32>,
-    /// n_kv, one row per topic.
+    /// Counts n_kv, one row per topic.
     of_topic: Vec<u32>,
-    /// n_k.
+    /// Counts n_k of all tokens in each topic.
     totals: Vec<u32>,
 }
 
@@ -234,7 +234,7 @@ struct Tables {
     word: Gamma,
     /// The table for Vη.
     total: Gamma,
-    /// Σ_d log Γ(Kα)/Γ(Kα + sN).
+    /// The constant Σ_d log Γ(Kα)/Γ(Kα + sN).
     documents: f64,
 }
 

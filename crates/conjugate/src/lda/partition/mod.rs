@@ -57,15 +57,15 @@ use moments::{Power, SINGLE, log_mean, log_moment};
 /// The sizes and priors that determine log C.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// K.
+    /// Number K of topics.
     pub topics: usize,
-    /// V.
+    /// Number V of terms.
     pub terms: usize,
     /// Dirichlet parameter of topic proportions.
     pub alpha: f64,
     /// Dirichlet parameter of a topic's word probabilities.
     pub eta: f64,
-    /// D.
+    /// Number D of documents.
     pub documents: f64,
     /// N, the mean number of tokens of a document.
     pub tokens: f64,
@@ -144,8 +144,8 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// Returns the bound for these counts of the two kinds of topics, given the number of topics of each kind, and the
-/// expected counts of documents under its weights.
+/// Returns the bound for the counts `counts` of the two kinds of topics, and the expected counts of documents under its
+/// weights. `topics` is the number of topics of each kind.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];

@@ -16,8 +16,7 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
 pub(super) const SINGLE: usize = 256;
 /// Ratio of the geometric steps.
 const RATIO: f64 = 1.02;
-/// Summands whose logarithm is below that of the largest by more than this are omitted. The value is the negative
-/// difference.
+/// Threshold for omitting summands: log of a summand relative to the largest.
 const NEGLIGIBLE: f64 = -60.0;
 
 /// The series g at given weights: counts m, and log Γ(a + s m) − log Γ(a) − log m! + log weight.
@@ -76,7 +75,7 @@ impl Series {
 /// Moments of power sums of p from a symmetric Dirichlet: log E[(Σ_j w_j p_j^s)^n].
 pub(super) struct Power {
     series: Series,
-    /// J a.
+    /// Sum of the Dirichlet parameters, J a.
     prior: f64,
     s: f64,
     /// n, and the count that represents it.

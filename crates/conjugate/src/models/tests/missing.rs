@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rows of the plane, every third of which lacks one value or the other.
+/// Returns rows of the plane. Every third row lacks one value or the other.
 fn holes(n: usize) -> Vec<f64> {
     let mut data = plane(n);
     for i in (0..n).step_by(3) {
@@ -72,9 +72,9 @@ fn missing_values_are_integrated_out() {
     }
 }
 
-/// The evidence of a small one-component mixture over the plane with missing values, by the chain rule of predictive
-/// densities. The bound over q(β) alone reaches the evidence if missing values drop out, and stays below it if missing
-/// values are part of q.
+/// Computes the evidence of a small one-component mixture over the plane with missing values, by the chain rule of
+/// predictive densities. The bound over q(β) alone reaches the evidence if missing values drop out, and stays below it
+/// if missing values are part of q.
 #[test]
 fn bounds_with_missing_values_stay_below_the_evidence() {
     let data = holes(6);

@@ -61,9 +61,9 @@ fn filled_in_turn<D: RecordDensity>(
     tables
 }
 
-/// Patterns of signs under which every coordinate has mean zero and variance one, and no two are
-/// correlated: Walsh functions, all but the constant one, each with its opposite. An expansion of second order
-/// has its expectation as their mean, and so has any odd function.
+/// Returns patterns of signs under which every coordinate has mean zero and variance one, and no two are correlated.
+/// The signs are Walsh functions other than the constant one, and every pattern also occurs with opposite signs. The
+/// mean of a second-order expansion over the patterns is its expectation, and so is the mean of an odd function.
 fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
     let count = (coordinates + 1).next_power_of_two();
     let sign = |pattern: usize, coordinate: usize| {
