@@ -1,4 +1,4 @@
-//! Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
+//! Makes Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
 //!
 //! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
 //! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
@@ -17,14 +17,14 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// Share of an interval within which a consistent start moves negligibly.
+/// The share of an interval within which a consistent start moves negligibly.
 const INSTANT: f64 = 1e-8;
 
-/// Largest jump of a state at the start, relative to it or to 1 if it is less.
+/// The largest jump of a state at the start, relative to the state, or to 1 if the state is smaller.
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
-    /// `out *= factor`, rows of lanes.
+    /// Computes `out *= factor` for rows of lanes.
     fn scale_rows, scale_rows_fn = <V>(out: &mut [f64], factor: &[f64]) {
         for out in out.chunks_exact_mut(factor.len()) {
             out.iter_mut().zip(factor).for_each(|(out, factor)| *out *= factor);
@@ -33,7 +33,8 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Derivatives at the start with respect to time, first steps, and the slots that cannot begin.
+    /// Computes the derivatives at the start with respect to time, and the first steps. Returns the slots that cannot
+    /// begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,8 +65,8 @@ impl Ode {
             .collect()
     }
 
-    /// The slots with an inconsistent start. A Newton step for a backward difference over an instant moves the states
-    /// with derivatives negligibly, and the others to their consistent values.
+    /// Returns whether each slot has an inconsistent start. A Newton step for a backward difference over an instant
+    /// moves the states with derivatives negligibly, and the others to their consistent values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -105,8 +106,8 @@ impl Ode {
 }
 
 impl Radau<'_> {
-    /// The Jacobian at the start of a step. In the backward pass, where the derivatives at the start are unknown, it
-    /// uses those at the end.
+    /// Computes the Jacobian at the start of a step. In the backward pass, where the derivatives at the start are
+    /// unknown, it uses those at the end.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -128,7 +129,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Derivatives with respect to the clock, at the end of a step with these stages, for all copies.
+    /// Returns the derivatives with respect to the clock, at the end of a step with these stages, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -139,7 +140,8 @@ impl Radau<'_> {
         v
     }
 
-    /// States and derivatives at stage `i`. For copies that have not moved, the states of the start and no derivatives.
+    /// Moves to the states and derivatives at stage `i`. Copies that have not moved get the states of the start and
+    /// no derivatives.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,
@@ -167,7 +169,7 @@ impl Radau<'_> {
         }
     }
 
-    /// The residual for Newton's method: the negated residuals of the first copy, in `change`.
+    /// Computes the residual for Newton's method: the negated residuals of the first copy, in `change`.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();
@@ -176,7 +178,8 @@ impl Radau<'_> {
         }
     }
 
-    /// `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices transposed.
+    /// Computes `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices
+    /// transposed.
     pub(super) fn residual_of_both(
         &mut self,
         base: &[f64],
@@ -226,8 +229,9 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes products of the negated weights of the stages with the derivatives of the residuals: with respect to
-    /// the states at the start and to parameters, or, without parameters, with respect to the stages.
+    /// Computes products of the negated weights of the stages with the derivatives of the residuals. With parameters,
+    /// the derivatives are with respect to the states at the start and to parameters, and otherwise with respect to
+    /// the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

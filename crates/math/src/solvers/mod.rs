@@ -1,5 +1,5 @@
-//! Numerical solvers over lanes: ordinary differential equations, systems of equations and integrals, with exact
-//! derivatives of the computed solution.
+//! Solves ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives of
+//! the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -42,17 +42,17 @@ pub use trajectory::Trajectory;
 /// The point at which a [`System`] is evaluated: rows of `lanes` lanes each.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable: one row of time, or the rows of a quadrature node.
+    /// The independent variable. It is one row of time, or the rows of a quadrature node.
     pub clock: &'a [f64],
-    /// States, copy after copy.
+    /// The states, copy after copy.
     pub states: &'a [f64],
-    /// Parameters, copy after copy.
+    /// The parameters, copy after copy.
     pub parameters: &'a [f64],
-    /// Number of lanes, which is a multiple of [`System::granule`].
+    /// The number of lanes, which is a multiple of [`System::granule`].
     pub lanes: usize,
 }
 
-/// Rates `f(clock, states, parameters)`, lane by lane.
+/// Computes rates `f(clock, states, parameters)`, lane by lane.
 pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
@@ -64,8 +64,9 @@ pub trait System {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row, if the equations belong to a maximum and the objective
-    /// is known. Newton's steps increase it if they are not too long. `false` without an objective.
+    /// Writes the objective that the root maximises, as one row. The objective exists if the equations belong to a
+    /// maximum and it is known. Newton's steps increase it if they are not too long. Returns `false` if there is no
+    /// objective.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
@@ -76,24 +77,24 @@ pub trait System {
         false
     }
 
-    /// The number of lanes is a multiple of this.
+    /// Returns the number of which the number of lanes is a multiple.
     fn granule(&self) -> usize {
         1
     }
 
-    /// The instruction set of the solver's own arithmetic.
+    /// Returns the instruction set of the solver's own arithmetic.
     fn simd(&self) -> Simd {
         Simd::Scalar
     }
 }
 
-/// A [`System`] with products of weights and its derivatives.
+/// A [`System`] that also computes products of weights and its derivatives.
 pub trait Differentiable: System {
     /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters`, for all copies.
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy, with respect to the given number of states.
+/// Computes forward differences of the rates of a system with one copy, with respect to the given number of states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);

@@ -1,4 +1,4 @@
-//! Special functions on eight lanes at once.
+//! Computes special functions on eight lanes at once.
 //!
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
 //! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
@@ -30,8 +30,8 @@ pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 
 use crate::simd::F64x8;
 
-/// The polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which halves the
-/// latency.
+/// Evaluates the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which
+/// halves the latency.
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;
