@@ -11,7 +11,9 @@
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -57,7 +59,7 @@ impl Default for BbviSettings {
 }
 
 impl BbviSettings {
-    /// The settings for flows: large batches and the small steps that networks need.
+    /// Returns the settings for flows: large batches and the small steps that networks need.
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
@@ -76,7 +78,7 @@ impl BbviSettings {
 impl MethodSettings for BbviSettings {
     const NAME: &'static str = "bbvi";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("window", self.window as f64),
@@ -161,7 +163,7 @@ impl MethodState for BbviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
-    /// A fit of `family` from `start`.
+    /// Creates a fit of `family` from `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -271,7 +273,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
     }
 }
 
-/// The status of a fit that cannot be polished and that steps of no size improve.
+/// Returns the status of a fit that cannot be polished and that steps of no size improve.
 fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {

@@ -10,12 +10,13 @@ use crate::family::Space;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 use crate::refine::Refined;
-use crate::settings::Settings;
+use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
 /// A finished fit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fit {
     /// All fitted families in order, each with its evaluation.
     pub families: Vec<FamilyResult>,
@@ -42,10 +43,12 @@ pub struct Fit {
     /// The settings of the fit.
     pub policy: Policy,
     pub(crate) space: Space,
+    pub(crate) choice: FamilyChoice,
 }
 
 impl Fit {
-    /// The fit that follows from a driver's output, which ended with `status`. `None` if the family has no result.
+    /// Returns the fit that follows from a driver's output, which ended with `status`. `None` if the family has no
+    /// result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,
@@ -73,6 +76,7 @@ impl Fit {
             seconds: 0.0,
             policy,
             space: Space::of(density),
+            choice: settings.family.clone(),
         })
     }
 
@@ -86,13 +90,14 @@ impl Fit {
         self.approximation_of(self.chosen)
     }
 
-    /// The approximation of one family.
+    /// Returns the approximation of one family.
     ///
     /// # Panics
     /// Panics if the family does not exist, which is a bug in the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
-        Approximation::new(result.kind, self.space.clone(), result.omega.clone())
+        let family = self.choice.named(&result.family, &self.space);
+        Approximation::of(family, result.omega.clone())
             .expect("a fitted family has all its parameters")
     }
 
@@ -121,7 +126,7 @@ impl Fit {
         self.status.is_converged()
     }
 
-    /// Other optima of comparable mass that the starts found, except relabellings of the best.
+    /// Returns other optima of comparable mass that the starts found, except relabellings of the best.
     pub fn modes(&self) -> Vec<OtherMode> {
         let found = modes_of(&self.starts)
             .into_iter()
@@ -132,7 +137,7 @@ impl Fit {
             .collect()
     }
 
-    /// The modes that equal the best mode up to signs and have the same density.
+    /// Returns the modes that equal the best mode up to signs and have the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,
@@ -147,7 +152,7 @@ impl Fit {
 
     /// The number of known modes that permutations of array elements generate from the fitted mode, including the
     /// fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the whole
-    /// posterior is that of one mode plus the logarithm of their number.
+    /// posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }

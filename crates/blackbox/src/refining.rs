@@ -52,7 +52,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Whether to refine a fit with this result.
+    /// Returns whether to refine a fit with this result.
     fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
         match self.settings.refine.when {
             RefineWhen::Never => false,
@@ -66,14 +66,16 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// The refinement of the chosen result, recreated after a resume.
+    /// Returns the refinement of the chosen result, recreated after a resume.
     fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
         if self.refine.is_none() {
             let results = self.driver.output(fitted).results;
             let best = &results[choose(&results, &self.settings.policy)];
             let omega = best.omega.clone();
-            let approximation = Approximation::new(best.kind, Space::of(self.density), omega)
-                .expect("a fitted family has all its parameters");
+            let space = Space::of(self.density);
+            let family = self.settings.family.named(&best.family, &space);
+            let approximation =
+                Approximation::of(family, omega).expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;
             let refine = Refine::new(self.density, &approximation, source, settings)

@@ -63,7 +63,7 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
 /// known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Reports whether the process has allocated more than `limit` bytes beyond those that it had `before`.
+/// Reports whether the process has allocated more than `limit` bytes beyond the number `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {
@@ -76,7 +76,7 @@ fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     ))
 }
 
-/// Bytes of memory of the process, or unknown if the system does not report them.
+/// Returns bytes of memory of the process, or unknown if the system does not report them.
 #[cfg(target_os = "linux")]
 fn resident() -> Option<u64> {
     const PAGE: u64 = 4096;

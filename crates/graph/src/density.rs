@@ -276,7 +276,7 @@ impl GraphDensity {
     }
 
     /// Binds a batch of records, which may contain a record several times. Values, gradients and Hessian-vector
-    /// products are then those of the density of these records. The plan stays the same. Earlier linearisations become
+    /// products then refer to the density of these records. The plan stays the same. Earlier linearisations become
     /// invalid.
     ///
     /// # Panics
@@ -682,7 +682,7 @@ impl TwiceDifferentiable for GraphDensity {
         assert_eq!(
             v.lanes(),
             ws.lanes,
-            "linearised at the same number of draws"
+            "`v` and the linearisation have different numbers of draws"
         );
         let Some(second) = self.second() else {
             return out.as_mut_slice().fill(f64::NAN);

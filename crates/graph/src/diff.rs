@@ -4,8 +4,8 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// The adjoints that reach a node: those of the whole shape, and those of some of its elements. A scalar adjoint of
-/// the whole shape stands for equal elements.
+/// Adjoints that reach a node: adjoints of the whole shape (a scalar stands for equal elements), and adjoints of some
+/// of its elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
@@ -87,7 +87,7 @@ impl Graph {
         active
     }
 
-    /// Returns the whole adjoint of a node, from the adjoints that its users give.
+    /// Returns the whole adjoint of a node, from the adjoints of its users.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
         let once = self.collect(collected.once, shape);

@@ -56,7 +56,9 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
 pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
     let args = graph.args(id);
     if let Some(late) = args.iter().find(|arg| **arg >= id) {
-        return Err(format!("argument {late} does not stand before its user"));
+        return Err(format!(
+            "argument {late} is not defined before the node that uses it"
+        ));
     }
     let shape = graph.shape(id);
     let arity = |count: usize| {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use jensen_blackbox::{
-    Approximation, FamilyChoice, FamilyKind, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
+    Approximation, FamilyChoice, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
 };
 use jensen_data::ParameterSummary;
 use jensen_density::{LogDensity, VariableKind};
@@ -76,9 +76,10 @@ impl Options {
         self
     }
 
-    /// Sets the family of the approximation. By default the policy chooses it.
-    pub fn family(mut self, family: FamilyKind) -> Self {
-        self.settings.family = FamilyChoice::Only(family);
+    /// Sets the family of the approximation: a [`FamilyKind`](jensen_blackbox::FamilyKind), or
+    /// [one of your own](crate::family). By default the policy chooses it.
+    pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
+        self.settings.family = family.into();
         self
     }
 
@@ -154,7 +155,8 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// The reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and draws that cannot be used.
+    /// Returns the reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and draws that cannot
+    /// be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -193,7 +195,8 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation, unless a tail index explains it.
+    /// Returns the first parameter whose draws have no finite mean or standard deviation, unless a tail index explains
+    /// it.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -343,7 +346,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// The variable to which each unconstrained coordinate belongs: the part of its name before the subscripts.
+/// Returns the variable to which each unconstrained coordinate belongs: the part of its name before the subscripts.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {
@@ -356,13 +359,13 @@ fn variables_of(coordinates: &[String]) -> Vec<usize> {
     numbers.collect()
 }
 
-/// The memory of a fit, excluding the problem and its data.
+/// Returns the memory of a fit, excluding the problem and its data.
 pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();
     let dim = problem.density().dim();
     Footprint::of_fit(
-        options.settings.family,
+        &options.settings.family,
         options.settings.method.lanes(dim),
         &Space::of(problem.density()),
         options.draws,

@@ -42,6 +42,7 @@ const SHORTEST: f64 = 0.01;
 
 /// Costs per draw, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DensityTiming {
     /// A log density.
     pub seconds_per_value: f64,
@@ -95,7 +96,7 @@ pub fn time_density<D: TwiceDifferentiable>(
     }
 }
 
-/// The median time of one call. Calls are grouped so that the clock's resolution does not matter.
+/// Computes the median time of one call. Calls are grouped so that the clock's resolution does not matter.
 fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
     // The first call allocates programs and memory.
     body();

@@ -1,16 +1,17 @@
 //! The choice of the next family, with reasons.
 
+use std::sync::Arc;
+
 use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Clock, Interrupt, Status};
 
-use super::stage::{Engaged, Stage};
+use super::stage::{Engaged, Next, Stage};
 use super::{Driver, DriverState, FamilyResult};
 use crate::calls::Calls;
 use crate::evaluation::preview;
-use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::Method;
+use crate::family::{Conditional, Family, FamilyKind, Space, Sparse};
 use crate::oracle::Oracle;
-use crate::settings::{FamilyChoice, Settings};
+use crate::settings::Settings;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
@@ -51,27 +52,17 @@ const FAR: f64 = 1.0;
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    pub(super) fn first_kind(&self) -> FamilyKind {
-        match self.settings.family {
-            FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => {
-                let family = kind.build(Space::of(self.density));
-                family.begins_at().unwrap_or(kind)
-            }
-        }
-    }
-
-    /// The kind of the first family of the run.
-    pub(super) fn opening_kind(&self) -> FamilyKind {
+    /// The first family of the run.
+    pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
-            true => FamilyKind::Conditional,
-            false => self.first_kind(),
+            true => self.build(FamilyKind::Conditional),
+            false => self.first.clone(),
         }
     }
 
-    /// The richer family under the policy. There is none for a single coordinate, and none for minibatches if a full
-    /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
-    /// as long.
+    /// Returns the richer family under the policy. There is none for a single coordinate, and none for minibatches if a
+    /// full covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes
+    /// twice as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -87,7 +78,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether the driver tries the conditionally structured Gaussian before the richer family.
+    /// Returns whether the driver tries the conditionally structured Gaussian before the richer family.
     pub(super) fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -95,7 +86,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             && has_few_globals(self.density)
     }
 
-    /// The family after the first.
+    /// Returns the family after the first.
     pub(super) fn second(&self) -> Option<FamilyKind> {
         match self.bends() {
             true => Some(FamilyKind::Conditional),
@@ -103,18 +94,18 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether to try the richer family after a conditionally structured Gaussian that failed its checks. It does if
-    /// the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to start
-    /// there, or if no refinement follows.
+    /// Returns whether to try the richer family after a conditionally structured Gaussian that failed its checks. It
+    /// does if the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to
+    /// start there, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
         // depends on the weights, which need a family that fits well.
         let near = converged && result.evaluation.divergence() <= NEAR;
-        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
+        result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
-    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
+    /// Returns whether a precision with the density's pattern has far fewer parameters than a full covariance.
     pub(super) fn is_sparse(&self) -> bool {
         let dim = self.density.dim();
         if dim < SPARSE_FROM || self.records.is_some() {
@@ -124,11 +115,11 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// The richer family to fit immediately, if the first family is too far from the posterior at the optimum that the
-    /// starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
+    /// Returns the richer family to fit immediately, if the first family is too far from the posterior at the optimum
+    /// that the starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
     pub(super) fn skips_to(
         &self,
-        kind: FamilyKind,
+        family: &Arc<dyn Family>,
         omega: &[f64],
         calls: &mut Calls,
     ) -> Option<FamilyKind> {
@@ -139,12 +130,17 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_far_off(kind, omega, calls).then_some(second)
+        self.is_far_off(family, omega, calls).then_some(second)
     }
 
-    /// Whether a member of a family is too far from the posterior to be useful.
-    pub(super) fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
-        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
+    /// Returns whether a member of a family is too far from the posterior to be useful.
+    pub(super) fn is_far_off(
+        &self,
+        family: &Arc<dyn Family>,
+        omega: &[f64],
+        calls: &mut Calls,
+    ) -> bool {
+        let mut oracle = Oracle::new(self.density, family.clone());
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
@@ -153,20 +149,20 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
-    /// The member of a family that corresponds to the result of a full-rank Gaussian and to the other modes that the
-    /// starts found.
+    /// Computes the member of a family that corresponds to the result of a full-rank Gaussian and to the other modes
+    /// that the starts found.
     pub(super) fn upon(
         &self,
-        kind: FamilyKind,
+        family: &dyn Family,
         starts: &[StartOutcome],
         gaussian: &[f64],
     ) -> Vec<f64> {
-        let family = kind.build(Space::of(self.density));
         let upon = family.upon(gaussian, &self.other_modes(starts));
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations at the modes that starts found and that are not relabellings of the best mode.
+    /// Returns means and log standard deviations at the modes that starts found and that are not relabellings of the
+    /// best mode.
     pub(super) fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -182,16 +178,13 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             .collect()
     }
 
-    /// The mixture to fit if the starts found modes that the fit does not cover.
-    pub(super) fn of_several_modes(
-        &self,
-        state: &mut DriverState,
-    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
+    /// Returns the mixture to fit if the starts found modes that the fit does not cover.
+    pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<Next> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
         };
         let policy = self.settings.is_policy() && self.records.is_none();
-        let tried = state.results.iter().any(|result| result.kind == kind);
+        let tried = state.results.iter().any(|result| result.family == kind);
         if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
             return None;
         }
@@ -199,16 +192,17 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             return None;
         }
         let last = state.results.last()?;
-        let gaussian = match last.kind {
-            FamilyKind::FullRank => last.omega.clone(),
-            poorer => {
-                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
-                state.calls += calls;
-                omega
-            }
+        let gaussian = if last.family == FamilyKind::FullRank {
+            last.omega.clone()
+        } else {
+            let (full, poorer) = (self.build(FamilyKind::FullRank), self.named(&last.family));
+            let (omega, calls) = self.enrich(&full, &*poorer, &last.omega);
+            state.calls += calls;
+            omega
         };
-        let omega = self.upon(kind, &state.starts, &gaussian);
-        Some((kind, self.first_method(kind), omega))
+        let mixture = self.build(kind);
+        let omega = self.upon(&*mixture, &state.starts, &gaussian);
+        Some(self.first_stage(mixture, omega))
     }
 }
 
@@ -222,8 +216,8 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
         && has_few_globals(density)
 }
 
-/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode. Otherwise
-/// it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
+/// Returns whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode.
+/// Otherwise it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -254,13 +248,13 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
     None
 }
 
-/// Whether a density has global parameters, and local parameters that interact with few others.
+/// Returns whether a density has global parameters, and local parameters that interact with few others.
 fn has_few_globals(density: &impl LogDensity) -> bool {
     let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
 
-/// Coordinates of a start's mean.
+/// Returns the number of coordinates of a start's mean.
 fn mean_len(start: &StartOutcome) -> usize {
     start.omega.len() / 2
 }

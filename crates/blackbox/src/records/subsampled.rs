@@ -12,6 +12,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_run::SettingError;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
@@ -34,7 +35,7 @@ pub(crate) enum Layout {
     Halves,
 }
 
-/// A density whose values depend on random records, which the caller announces.
+/// A density whose values depend on random records, which the caller declares.
 ///
 /// The algorithms call [`choose`](Self::choose) before every batch. Densities that depend only on their argument can
 /// ignore it.
@@ -45,7 +46,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// Only TrustVI can use it as a density, because TrustVI announces the minibatches.
+/// Only TrustVI can use it as a density, because TrustVI declares the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
@@ -68,12 +69,12 @@ impl<D: RecordDensity> Subsampled<D> {
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is not from one to the number of records.
-    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
+    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, SettingError> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the batch size is {batch}, but must be from 1 to {records}, the number of records"
-            ));
+            )));
         }
         Ok(Self {
             density,

@@ -417,8 +417,8 @@ impl Graph {
     /// Returns the results of a solver for the vector `x` of its arguments.
     ///
     /// # Panics
-    /// Panics if the body does not have the form of its kind, or `x` does not have its length, which are bugs in the
-    /// caller.
+    /// Panics if the body does not have the form that its kind requires, or `x` does not have the required length. Both
+    /// are bugs in the caller.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");

@@ -148,8 +148,8 @@ impl Hierarchy {
     }
 }
 
-/// Returns 1 or −1 with equal frequency. The products of two elements over a few directions are 1 and −1 with equal
-/// frequency too.
+/// Returns 1 or −1 with equal frequency. Over a few directions, the products of two elements are also 1 or −1 with
+/// equal frequency.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -39,8 +39,8 @@ impl DenseKernel {
     }
 
     /// # Safety
-    /// The operands and the destination must have the extents of the kernel, or those of `records` records, and `lanes`
-    /// lanes.
+    /// The operands and the destination must have the extents of the kernel, or the extents of `records` records, and
+    /// `lanes` lanes.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {

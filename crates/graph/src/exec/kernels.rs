@@ -229,7 +229,7 @@ impl Product for Pair {
 /// An operation that has no vector kernel.
 trait SlowOp {
     const ARITY: usize;
-    /// The slow definition, applied to the first `ARITY` numbers.
+    /// Applies the slow definition to the first `ARITY` numbers.
     fn value(args: [f64; 3]) -> f64;
 }
 

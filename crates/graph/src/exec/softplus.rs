@@ -434,7 +434,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes all rows for `W` vectors of lanes. The rows of each weight are multiplied into its product.
+/// Computes all rows, and multiplies the rows of each weight into its product, for `W` vectors of lanes.
 ///
 /// # Safety
 /// The same conditions hold as for [`plain_rows`]. There must be products for all weights, and numbers of weights for

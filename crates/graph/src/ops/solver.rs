@@ -175,7 +175,9 @@ impl Solver {
         }
         match &self.kind {
             SolverKind::Ode(ode) if ode.absolute.len() != ode.states => {
-                return Some("one absolute tolerance for each state".into());
+                return Some(
+                    "the number of absolute tolerances differs from the number of states".into(),
+                );
             }
             SolverKind::Ode(ode)
                 if ode.method == Method::Implicit && ode.parameters < ode.states =>

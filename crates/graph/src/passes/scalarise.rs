@@ -31,7 +31,7 @@ pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     Some(super::compact(&out))
 }
 
-/// Returns the elements of a node, given the elements of its arguments.
+/// Returns the elements of a node, from the elements of its arguments.
 fn elements(
     graph: &Graph,
     id: NodeId,

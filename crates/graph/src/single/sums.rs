@@ -255,7 +255,7 @@ impl SingleProgram {
     /// It does not read shared inputs, which may be empty, so `consume` can change their source.
     ///
     /// # Panics
-    /// Panics if inputs do not match, or the number of parts is not that of the tiles.
+    /// Panics if inputs do not match, or the number of parts differs from the number of tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,

@@ -151,8 +151,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Returns the number of parameters of the first copy whose derivatives are requested, or `None` if they are
-/// requested for all copies. For a differential equation, the ends of the interval count if times are not data.
+/// Returns the number of parameters of the first copy whose derivatives are requested, unless the derivatives of all
+/// copies are requested. For a differential equation, the ends of the interval count if times are not data.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -321,7 +321,7 @@ impl Kept {
         self.stale = true;
     }
 
-    /// The number of the steps that are no longer needed.
+    /// Returns the number of the steps that are no longer needed.
     fn old_steps(&mut self) -> Trajectory {
         match self.memo.take() {
             Some(Memo::Steps(steps)) => steps,

@@ -7,7 +7,7 @@ use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
 use super::job::COPIES;
-use super::{PointRequest, Shape};
+use super::{CovarianceShape, PointRequest};
 use crate::Error;
 use crate::job::Need;
 use crate::units::{Standardise, Units};
@@ -107,7 +107,7 @@ impl Points {
         }
     }
 
-    /// The units of the columns, computed from the training rows.
+    /// Returns the units of the columns, computed from the training rows.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -116,26 +116,31 @@ impl Points {
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
-    /// Gaussian components over the training rows in these units, with densities in the original units.
-    pub(super) fn gaussians(&self, shape: Shape, units: &Units, prior: GaussianPrior) -> Gaussians {
+    /// Returns Gaussian components over the training rows in these units, with densities in the original units.
+    pub(super) fn gaussians(
+        &self,
+        shape: CovarianceShape,
+        units: &Units,
+        prior: GaussianPrior,
+    ) -> Gaussians {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
     }
 
-    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components with this seed. Prior
-    /// correlations are estimated from the rows that the start uses.
+    /// Returns the components of [`gaussians`](Self::gaussians) before a fit of `parts` components with this seed.
+    /// Prior correlations are estimated from the rows that the start uses.
     ///
     /// # Errors
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
-        shape: Shape,
+        shape: CovarianceShape,
         units: &Units,
         prior: GaussianPrior,
         (parts, seed, limit): (u64, u64, u64),
     ) -> Result<Gaussians, Error> {
-        if let Shape::Full = shape {
+        if let CovarianceShape::Full = shape {
             self.covariances(parts).check(limit)?;
         }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
@@ -150,8 +155,8 @@ impl Points {
         })
     }
 
-    /// Memory of full covariance matrices of all columns. Jensen builds them before a job reports the memory that it
-    /// needs.
+    /// Returns the memory of full covariance matrices of all columns. Jensen builds them before a job reports the
+    /// memory that it needs.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
@@ -165,7 +170,7 @@ impl Points {
         }
     }
 
-    /// The columns with these names, where every row is a training row.
+    /// Returns the columns with these names, where every row is a training row.
     ///
     /// # Errors
     /// Fails if the column does not exist, or it has values other than numbers.
@@ -185,7 +190,7 @@ impl Points {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// The rows of a table of numeric columns; cells may be missing.
+    /// Returns the rows of a table of numeric columns; cells may be missing.
     ///
     /// # Errors
     /// Fails if the table is empty, or has a cell that is infinite or not a number.
@@ -193,7 +198,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// The rows of a table as the shard with this number, which draws its held-out rows separately.
+    /// Returns the rows of a table as the shard with this number, which draws its held-out rows separately.
     ///
     /// # Errors
     /// Fails as [`of_table`](Self::of_table) does.

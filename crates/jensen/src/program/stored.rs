@@ -16,7 +16,7 @@ use crate::{Centring, Error};
 /// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stored {
+pub struct StoredFit {
     /// The model's name in messages.
     pub model: String,
     /// Included files by the name in the program.
@@ -41,7 +41,7 @@ fn as_they_are() -> Option<Centring> {
     Some(Centring::default())
 }
 
-impl Stored {
+impl StoredFit {
     /// A run to be stored.
     pub(super) fn of(
         source: &Source,
@@ -75,7 +75,7 @@ impl Stored {
         Ok((run, stored))
     }
 
-    /// The stored copies of program and data.
+    /// Returns the stored copies of program and data.
     ///
     /// # Errors
     /// Fails if a copy cannot be read.

@@ -17,11 +17,11 @@ use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use effects::section;
-pub use effects::{Effect, KeptCurves, Line, Summary, curves, effects};
-pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+pub use effects::{Effect, EffectSummary, KeptCurves, Line, curves, effects};
+pub use jensen_regress::{FAMILIES, Factor, Frame, FrameColumn, Request};
 pub use sensitivity::{Sensitive, sensitivity};
 
-use crate::program::{Includes, REGRESSION, Source, Stored};
+use crate::program::{Includes, REGRESSION, Source, StoredFit};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
@@ -68,7 +68,7 @@ impl Kept {
         })
     }
 
-    /// The summaries to report, in order.
+    /// Returns the summaries to report, in order.
     pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
         let of = |name: &String| {
             let name = name.clone();
@@ -141,12 +141,12 @@ impl Regression {
     }
 }
 
-/// Whether a stored regression omits its data.
+/// Returns whether a stored regression omits its data.
 pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
     serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
 
-/// The table together with the maps that the formulas name, read from their files.
+/// Returns the table together with the maps that the formulas name, read from their files.
 fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
     let mut made = Cow::Borrowed(frame);
     for file in jensen_regress::Regression::maps(request)? {
@@ -189,7 +189,7 @@ pub fn predict(
     threads: usize,
     halt: Halt,
 ) -> Result<Predicted, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let regression = jensen_regress::Regression::for_rows(&kept.request, &kept.learnt, frame)?;

@@ -13,7 +13,7 @@ const POINTS: usize = 1000;
 
 /// Sizes of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct PassSizes {
     /// Documents of a pass.
     pub documents: f64,
     /// Tokens of a pass.
@@ -22,7 +22,7 @@ pub struct Sizes {
     pub batch: f64,
 }
 
-impl Sizes {
+impl PassSizes {
     /// The counts of a run on these training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
@@ -37,13 +37,13 @@ impl Sizes {
         (self.documents / self.batch).ceil().max(1.0)
     }
 
-    /// The number of passes after an iteration.
+    /// Returns the number of passes after an iteration.
     pub fn passes(&self, iteration: u64) -> f64 {
         iteration as f64 / self.batches()
     }
 }
 
-/// A number of a record.
+/// Returns a number of a record.
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
@@ -51,7 +51,7 @@ fn number(record: &Record, name: &str) -> Option<f64> {
 /// Collects the records of a run for the results.
 #[derive(Clone, Debug)]
 pub struct TopicsCourse {
-    sizes: Sizes,
+    sizes: PassSizes,
     /// Curves for the page.
     curves: Curves,
     /// Iterations that did nothing but train, and the seconds that they took.
@@ -82,8 +82,8 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// The collector for a run of these sizes.
-    pub fn new(sizes: Sizes) -> Self {
+    /// Creates the collector for a run of these sizes.
+    pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
             curves: Curves::default(),
@@ -92,7 +92,7 @@ impl TopicsCourse {
         }
     }
 
-    /// Documents per second, excluding scoring.
+    /// Computes documents per second, excluding scoring.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
         // The last batch of a pass may be short, so the mean size over a pass is exact.
@@ -100,7 +100,7 @@ impl TopicsCourse {
         (seconds > 0.0).then(|| documents / seconds)
     }
 
-    /// The curves with a bounded number of points.
+    /// Returns the curves with a bounded number of points.
     pub fn curves(&self) -> Curves {
         let mut curves = self.curves.clone();
         for curve in [
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn speed_is_that_of_training_alone() {
-        let sizes = Sizes {
+        let sizes = PassSizes {
             documents: 250.0,
             tokens: 1e4,
             batch: 100.0,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn long_curves_keep_their_last_point() {
-        let mut gathered = TopicsCourse::new(Sizes {
+        let mut gathered = TopicsCourse::new(PassSizes {
             documents: 1.0,
             tokens: 1.0,
             batch: 1.0,

@@ -23,6 +23,7 @@ pub struct TopicModel {
 
 /// The error that bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TopicModelError {
     /// The bytes are not a complete and unchanged file written by Jensen.
     Bytes(CheckpointError),
@@ -39,10 +40,17 @@ impl fmt::Display for TopicModelError {
     }
 }
 
-impl std::error::Error for TopicModelError {}
+impl std::error::Error for TopicModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+        }
+    }
+}
 
 impl TopicModel {
-    /// The model as safetensors bytes.
+    /// Returns the model as safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.nest("topics", self.topics.save());
@@ -76,7 +84,7 @@ impl TopicModel {
         Ok(model)
     }
 
-    /// The `count` most probable terms of each topic with their probabilities, the most probable first.
+    /// Returns the `count` most probable terms of each topic with their probabilities, the most probable first.
     pub fn top_words(&self, count: usize) -> Vec<Vec<(u32, f64)>> {
         let topics = 0..self.topics.topics;
         topics

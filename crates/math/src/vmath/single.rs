@@ -91,7 +91,7 @@ pub fn inv_logit<V: F32x16>(x: V) -> V {
     V::select(V::zero().le(x), one, e) / (one + e)
 }
 
-/// `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
+/// Returns `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
 #[inline(always)]
 fn log1p_reduced<V: F32x16>(f: V) -> V {
     let square = f * f;

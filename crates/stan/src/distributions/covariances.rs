@@ -138,7 +138,7 @@ fn freedom(function: &str, nu: &Value, n: usize, scale: usize) -> FnResult<f64> 
     let nu = nu.real()?;
     if n != scale {
         return Err(FnError::invalid(format!(
-            "{function}: a variate of {n} rows for a scale of {scale}"
+            "{function}: sizes do not match: the variate has {n} rows, and the scale matrix has {scale}"
         )));
     }
     if nu.is_nan() || nu <= n as f64 - 1.0 {

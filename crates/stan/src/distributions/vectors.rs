@@ -132,7 +132,7 @@ fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<
             let mu = &mu[if mu.len() == 1 { 0 } else { i }];
             if y.len() != n || mu.len() != n {
                 return Err(FnError::invalid(format!(
-                    "{function}: a variate of size {} and a location of size {} for a {n} × {n} matrix",
+                    "{function}: sizes do not match: the variate has {} elements, the location has {}, and the matrix is {n} × {n}",
                     y.len(),
                     mu.len()
                 )));
@@ -249,7 +249,7 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     let (y, w) = (a[0].matrix()?, a[2].slice()?);
     if y.rows() != w.len() || y.cols() != l.rows() {
         return Err(FnError::invalid(format!(
-            "{function}: a {} × {} variate for {} weights and a {} × {} matrix",
+            "{function}: sizes do not match: the variate is {} × {}, there are {} weights, and the matrix is {} × {}",
             y.rows(),
             y.cols(),
             w.len(),

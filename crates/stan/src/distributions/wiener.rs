@@ -1,7 +1,7 @@
-//! The time at which a Wiener process with drift leaves through its upper boundary, with drift, start and nondecision time
-//! that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The first-passage
-//! time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion
-//! model: an implementation in Stan").
+//! The time at which a Wiener process with drift leaves through its upper boundary, with drift, start and nondecision
+//! time that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The
+//! first-passage time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The
+//! seven-parameter diffusion model: an implementation in Stan").
 //!
 //! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it. Gauss-Legendre
 //! quadrature integrates over a uniform start, and over the logarithm of time. A uniform nondecision time weights the
@@ -22,7 +22,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The number of nodes over the range of starts, and over the range of times.
+/// Numbers of nodes over the range of starts and over the range of times.
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 

@@ -138,8 +138,8 @@ const STACK: usize = 256 << 20;
 /// Builds the expression graph of the log density.
 ///
 /// # Errors
-/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these data
-/// at any parameters.
+/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these
+/// data at any parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     with_stack(|| lower_here(bound, options))
 }

@@ -34,8 +34,8 @@ pub struct LoweredOutputs {
 /// Builds the graph of the reported values.
 ///
 /// # Errors
-/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the interpreter
-/// can follow, or fails for these data.
+/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the
+/// interpreter can follow, or fails for these data.
 pub fn lower_outputs(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     with_stack(|| lower_here(bound))
 }

@@ -398,7 +398,8 @@ fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
         (Type::Matrix, Leaf::Matrix(rows, cols)) => Sized::Matrix(rows, cols),
         _ => {
             return Err(FnError::unsupported(
-                "the interpreter evaluates an argument that is not a container of reals",
+                "an argument that is not a container of reals is not supported here; the interpreter evaluates \
+                 it instead",
             ));
         }
     };

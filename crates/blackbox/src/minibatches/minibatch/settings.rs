@@ -1,6 +1,7 @@
 //! Settings of stochastic gradients of minibatches.
 
 use jensen_density::TwiceDifferentiable;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::{Minibatch, MinibatchState};
@@ -78,7 +79,7 @@ impl Default for MinibatchSettings {
 }
 
 impl MinibatchSettings {
-    /// The default settings with minibatches of `batch` records.
+    /// Returns the default settings with minibatches of `batch` records.
     pub fn of(batch: usize) -> Self {
         Self {
             batch,
@@ -90,7 +91,7 @@ impl MinibatchSettings {
 impl MethodSettings for MinibatchSettings {
     const NAME: &'static str = "minibatch";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("step_size", self.optimiser.step_size),

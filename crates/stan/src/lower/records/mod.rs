@@ -309,7 +309,9 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         if !found {
-            let message = format!("no data have the size `{name}`, so it cannot count records");
+            let message = format!(
+                "no data variable has the size `{name}`, so `{name}` cannot be the number of records"
+            );
             return Err(refused(message, span));
         }
         self.slots[decl.var.0 as usize] = Some(Sym::Scalar(size));
