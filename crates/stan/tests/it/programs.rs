@@ -1,4 +1,4 @@
-//! Programs that the checker must accept or reject, with its messages.
+//! Tests programs that the checker must accept or reject, with its messages.
 //!
 //! Each file under `valid/` and `invalid/` holds many programs, separated by `// ----`. Below a line are the
 //! diagnostics that point at it, as `//^ kind[code]: message`; there are no others. stanc (version 2.39) accepts and
@@ -27,7 +27,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The program without its expectations.
+/// Returns the program without its expectations.
 fn strip(program: &str) -> String {
     program
         .lines()
@@ -36,7 +36,7 @@ fn strip(program: &str) -> String {
         .collect()
 }
 
-/// The program with the checker's messages below the lines at which they point, and whether it was accepted.
+/// Returns the program with the checker's messages below the lines at which they point, and whether it was accepted.
 fn annotate(program: &str) -> (String, bool) {
     let checked = check(program, "test", &NoIncludes);
     let mut out = String::new();
