@@ -8,7 +8,7 @@
 //!
 //! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
 //!
-//! Prints failures and the slowest time; exits with 1 after a failure.
+//! The program prints failures and the slowest time. It exits with code 1 after a failure.
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;

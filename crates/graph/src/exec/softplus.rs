@@ -166,7 +166,7 @@ impl Planner<'_> {
     }
 }
 
-/// Weights with few distinct values.
+/// The classes of weights that have few distinct values.
 #[derive(Clone)]
 pub(crate) struct Classes {
     /// The index of the weight of each row.

@@ -1,5 +1,5 @@
-//! Tests likelihoods of many rows, whose linear predictors and sums by columns joint kernels compute, against the
-//! slow evaluator.
+//! Tests likelihoods of many rows against the slow evaluator. Joint kernels compute their linear predictors and their
+//! sums by columns.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
@@ -100,8 +100,8 @@ fn close(a: f64, b: f64, size: f64) -> bool {
     (a - b).abs() <= 1e-11 * size
 }
 
-/// Checks values against the slow evaluator, gradients and products against those of the plainest instruction set,
-/// and both against differences of the slow evaluator.
+/// Checks values against the slow evaluator, and gradients and products against those of the scalar instruction set.
+/// Also checks both against differences of the slow evaluator.
 fn check(graph: &Graph, what: &str) {
     let dim = graph.inputs()[0].len;
     let lanes = 19;

@@ -12,7 +12,7 @@ impl Number for f64 {}
 
 impl Number for Complex64 {}
 
-/// A number of rows beyond that of any matrix.
+/// A number of rows that no matrix has.
 pub const LARGE: usize = isize::MAX as usize;
 
 /// Defines functions that are never called in such a build.

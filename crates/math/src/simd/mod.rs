@@ -257,7 +257,7 @@ pub enum Simd {
 /// The reason why a name is not a [`Simd`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimdError {
-    /// The name is not that of a level.
+    /// There is no level with this name.
     Unknown(String),
     /// The level exists, but this machine lacks it.
     Unavailable {

@@ -77,8 +77,8 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
     correction: None,
 };
 
-/// The pair of order 8 of Dormand and Prince (Hairer, Nørsett and Wanner, II.10): DOP853. Its error is that of order
-/// 5 corrected by that of order 3.
+/// The pair of order 8 of Dormand and Prince (Hairer, Nørsett and Wanner, II.10): DOP853. Its error estimate is the
+/// estimate of order 5, corrected by the estimate of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
     // 1 / |1/9! − c₉| for the coefficient of its stability function.

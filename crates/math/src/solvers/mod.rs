@@ -64,9 +64,9 @@ pub trait System {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row. The objective exists if the equations belong to a
-    /// maximum and it is known. Newton's steps increase it if they are not too long. Returns `false` if there is no
-    /// objective.
+    /// Writes the objective that the root maximises, as one row. There is an objective if the equations belong to a
+    /// maximum and its objective is known. Newton's steps increase the objective if they are not too long. Returns
+    /// `false` if there is none.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }

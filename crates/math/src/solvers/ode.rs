@@ -71,7 +71,7 @@ pub const SHORTEST: f64 = 1e-30;
 /// The number of attempts to leave a point after which the lane is stuck.
 const SHRINKING: u32 = 60;
 
-/// The arguments of all lanes. Their number of rows is `copies` times that of one copy.
+/// The arguments of all lanes. They have the rows of one copy `copies` times.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     /// The rows of lanes.

@@ -26,9 +26,8 @@ pub struct Root {
     pub unknowns: usize,
     /// The number of parameters.
     pub parameters: usize,
-    /// A lane has a root if the error of every equation is at most this. With an objective, the search has found a root
-    /// if the last step is no larger than this, relative to 1 and the unknowns, because the equations may have any
-    /// scale.
+    /// The largest error of an equation at a root. With an objective, the search has found a root if the last step is
+    /// no larger than this number, relative to 1 and the unknowns, because the equations may have any scale.
     pub tolerance: f64,
     /// The largest number of steps.
     pub max_steps: u64,

@@ -6,17 +6,17 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Which arguments of a density may be containers over exchangeable records. The density is then a sum over the
+/// Says which arguments of a density may be containers over exchangeable records. The density is then a sum over the
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
-    /// Arrays of vectors and matrices may be.
+    /// Arrays of vectors and matrices may be containers over records.
     Arrays,
-    /// Only the outcome may be.
+    /// Only the outcome may be a container over records.
     Outcome,
-    /// The outcome, its location, and arrays of vectors may be.
+    /// The outcome, its location, and arrays of vectors may be containers over records.
     Located,
-    /// All arguments may be.
+    /// All arguments may be containers over records.
     All,
 }
 

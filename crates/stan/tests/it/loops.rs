@@ -1,8 +1,8 @@
 //! Compares programs written as loops with the same programs written with vectors.
 //!
 //! Each file of `programs` holds the common part, the form with loops and, if it exists, the form with vectors. The
-//! interpreter gives the reference; the graph of the loops has the same number of nodes for few and many iterations,
-//! and few more than that of the vectors.
+//! interpreter computes the reference. The graph of the loops has the same number of nodes for few and many
+//! iterations, and at most a few more than the graph of the vectors.
 
 use crate::support::agreement::Outcome;
 use crate::support::{bind, error};

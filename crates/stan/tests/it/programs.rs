@@ -4,7 +4,8 @@
 //! diagnostics that point at it, as `//^ kind[code]: message`; there are no others. stanc (version 2.39) accepts and
 //! rejects the same programs.
 //!
-//! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics; read the diff.
+//! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics. Read the diff
+//! afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};

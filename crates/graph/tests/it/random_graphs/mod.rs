@@ -47,7 +47,7 @@ pub fn noise(len: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Functions whose third derivatives, or those of their integrals, the table of operations lacks.
+/// Functions without third derivatives in the table of operations, and functions whose integrals have none.
 const WITHOUT_SECOND_DERIVATIVE: &[ElemOp] = &[
     ElemOp::Trigamma,
     ElemOp::Tetragamma,

@@ -52,7 +52,7 @@ pub(super) struct Iterations<'g> {
     taken: Option<NodeId>,
     /// The number of pending returns outside the iterations.
     exits: usize,
-    /// Terms of the log density that are already summed over iterations.
+    /// The terms of the log density that are already summed over iterations.
     finished: Vec<E<'g>>,
     /// The elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
