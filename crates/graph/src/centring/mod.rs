@@ -282,8 +282,8 @@ impl Hierarchy {
         }
     }
 
-    /// Replaces the coordinates of some groups: `input` of the hierarchy's graph replaces `theta` in locations
-    /// and scales, and `own` are the coordinates of the groups.
+    /// Replaces the coordinates of some groups. In locations and scales, `theta` replaces `input`, the input of the
+    /// hierarchy's graph. `own` are the coordinates of the groups.
     fn level(
         &self,
         groups: &[Group],

@@ -246,7 +246,7 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
     text
 }
 
-/// The limit of the test `extremes` for densities.
+/// The head of the table with the limits of the test `extremes` for densities.
 const DIGITS: &str = "
 ## How exact densities are at extreme arguments
 

@@ -130,8 +130,8 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Returns the extents of a constrained value, which follow from the extents of its coordinates, the value and the
-/// log-Jacobian.
+/// Returns the constrained value and the log-Jacobian. Also returns the extents of the value, which follow from the
+/// extents of its coordinates.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
