@@ -1,6 +1,6 @@
 //! Computes factors of small dense matrices and solves with them, on one thread.
 //!
-//! Matrices are row-major squares; a lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
+//! Matrices are row-major squares. A lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
 //! results have the same bits at every SIMD level.
 //!
 //! Other factorisations serve other purposes. The graph's executor factors one matrix per lane, all lanes at once, and

@@ -1,7 +1,7 @@
 //! Generates counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
-//! Philox block; the lane and the position are the counter under that key. Draws share no state, so any division of the
+//! Philox block. The lane and the position are the counter under that key. Draws share no state, so any division of the
 //! work over threads, lanes and runs gives the same numbers.
 
 use crate::simd::{F64x8, LANES, Simd};

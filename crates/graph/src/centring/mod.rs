@@ -19,9 +19,9 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `levels` | what groups depend on, and their order |
-//! | `elements` | elements that scatter each by itself |
-//! | `vectors` | vectors that scatter as one |
+//! | `levels` | dependence between groups, and their order |
+//! | `elements` | elements that scatter independently |
+//! | `vectors` | vectors that scatter jointly |
 
 mod elements;
 mod levels;

@@ -38,7 +38,7 @@ pub const LANES: usize = 8;
 
 /// Eight `f64` lanes.
 ///
-/// All methods act lane by lane and are `#[inline(always)]`; a generic function over this trait must also be
+/// All methods act lane by lane and are `#[inline(always)]`. A generic function over this trait must also be
 /// `#[inline(always)]`, so that it is compiled with the features of its [`simd_fn!`](crate::simd_fn) wrapper.
 /// Arithmetic comes from the operator traits.
 pub trait F64x8:
@@ -425,7 +425,7 @@ crate::simd_fn! {
 /// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling it is sound
 ///   on the machine that returned `simd`.
 ///
-/// `V` is the lane type in the body; further type parameters with a single bound may follow it. Lifetimes are elided.
+/// `V` is the lane type in the body. Further type parameters with a single bound may follow it. Lifetimes are elided.
 /// Everything the body calls must be `#[inline(always)]` to be compiled with the same instructions.
 ///
 /// ```

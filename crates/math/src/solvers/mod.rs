@@ -7,7 +7,7 @@
 //! | `trajectory` | the steps taken, and their adjoint |
 //! | `explicit` | Runge-Kutta pairs of Dormand and Prince (orders 5 and 8) and of Cash and Karp |
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
-//! | `implicit` | what is different where equations are `F(t, y, y′) = 0` |
+//! | `implicit` | differences for equations `F(t, y, y′) = 0` |
 //! | `root` | systems of equations by Powell's dogleg |
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |

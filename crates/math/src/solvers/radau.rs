@@ -13,7 +13,7 @@
 //! triangular in the copies, which are solved one after another, so products with the derivatives of the rates are
 //! needed only once per copy. The backward pass uses the stages of the forward pass.
 //!
-//! The same stages solve equations `F(t, y, y′) = 0`; the module `implicit` describes the differences.
+//! The same stages solve equations `F(t, y, y′) = 0`. The module `implicit` describes the differences.
 //!
 //! All computations use rows of lanes. An iteration continues until its last lane has converged, and does not change
 //! converged lanes.

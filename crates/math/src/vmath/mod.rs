@@ -2,8 +2,8 @@
 //!
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
 //! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
-//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the documentation of a
-//! function is the largest error observed against 60-digit references, in units in the last place of the result, on
+//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. The error in the documentation of a
+//! function is the largest one observed against 60-digit references, in units in the last place of the result, on
 //! the vector levels. The scalar level may be one unit worse without fused multiply-add.
 //!
 //! `tools/coefficients.py` computes the polynomials, which are Chebyshev fits.

@@ -1,7 +1,7 @@
 //! Computes special functions on sixteen `f32` lanes.
 //!
-//! "Error" is the largest error observed against double precision, in units in the last place of the result, on the
-//! vector levels. Infinities and NaN are treated as the C library does.
+//! The error in the documentation of a function is the largest one observed against double precision, in units in the
+//! last place of the result, on the vector levels. Infinities and NaN are treated as the C library does.
 
 use crate::simd::F32x16;
 

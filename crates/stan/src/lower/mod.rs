@@ -12,9 +12,9 @@
 //! | `solvers` | differential equations, systems of equations, integrals |
 //! | `laplace` | Laplace's approximation of latent Gaussian models |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
-//! | `outputs`, `random` | what is reported of a draw, and its random numbers |
-//! | `records` | the axis of exchangeable records: prior and likelihood apart |
-//! | `iterations` | the iterations of a loop taken together |
+//! | `outputs`, `random` | the reported values of a draw, and their random numbers |
+//! | `records` | the axis of exchangeable records: prior and likelihood separately |
+//! | `iterations` | the iterations of a loop, lowered together |
 //! | `trial` | lowering with made-up data, for programs that are only checked |
 
 mod branch;

@@ -1,7 +1,7 @@
 //! Tests programs that the checker must accept or reject, with its messages.
 //!
 //! Each file under `valid/` and `invalid/` holds many programs, separated by `// ----`. Below a line are the
-//! diagnostics that point at it, as `//^ kind[code]: message`; there are no others. stanc (version 2.39) accepts and
+//! diagnostics that point at it, as `//^ kind[code]: message`. There are no others. stanc (version 2.39) accepts and
 //! rejects the same programs.
 //!
 //! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics. Read the diff

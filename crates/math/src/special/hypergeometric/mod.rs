@@ -4,13 +4,13 @@
 //! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums it term by
 //! term, each with its derivatives. If terms cancel, it sums the series again with twice the digits.
 //!
-//! | arguments | how |
+//! | arguments | method |
 //! | --- | --- |
 //! | p ≤ q | the series |
-//! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series along the way there ([`gauss`]) |
+//! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series on the path to z ([`gauss`]) |
 //! | p = q + 1, −1 ≤ z ≤ −0.6 | means of partial sums, which alternate; 2F1 for z < −0.5 by Pfaff's transformation |
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
-//! | a number of terms that ends | their sum, for every z |
+//! | finitely many terms | their sum, for every z |
 //!
 //! Outside this region the function is not implemented and returns NaN. It also returns NaN if the series needs more
 //! than a million terms.

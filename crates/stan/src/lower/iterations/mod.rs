@@ -10,8 +10,8 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `plain` | columns as plain vectors |
-//! | `overlay` | containers that iterations write to, and variables that may be carried from iteration to iteration |
-//! | `nested` | loops within: iterations of iterations |
+//! | `overlay` | containers that iterations write to, and variables that one iteration passes to the next |
+//! | `nested` | nested loops |
 //! | `ragged` | slices whose length differs from iteration to iteration |
 
 mod nested;
