@@ -438,7 +438,7 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
     }
 }
 
-/// The factors and triangular systems have extents that no tile divides, also with a factor that is a constant.
+/// No tile divides the extents of these factors and triangular systems. Some factors are constants.
 #[test]
 fn larger_matrices_have_right_values_and_derivatives() {
     for n in [8, 11, 13] {

@@ -58,7 +58,7 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
 
 /// Returns `x^y`, with the special cases of C. The error is below 1.5.
 ///
-/// Lanes with `x <= 0`, subnormal or non-finite `x`, or `|y| > 2^64` or non-finite go to a scalar routine.
+/// Lanes go to a scalar routine if `x <= 0`, `x` is subnormal or not finite, `|y| > 2^64`, or `y` is not finite.
 #[inline(always)]
 pub fn pow<V: F64x8>(x: V, y: V) -> V {
     let normal = V::and(x.ge(V::splat(f64::MIN_POSITIVE)), x.le(V::splat(f64::MAX)));

@@ -135,7 +135,7 @@ struct Variable {
     name: String,
     kind: Kind,
     writable: bool,
-    /// Whether the value cannot depend on parameters.
+    /// Whether the value is certain not to depend on parameters.
     data: bool,
 }
 
