@@ -298,7 +298,7 @@ pub enum StmtKind {
     Reject(Vec<Message>),
     /// `fatal_error(…)`. Ends the run.
     FatalError(Vec<Message>),
-    /// `if`. The condition is an `int`.
+    /// An `if` statement. The condition is an `int`.
     If {
         /// The condition, which holds if it is non-zero.
         condition: Expr,
@@ -307,7 +307,7 @@ pub enum StmtKind {
         /// The statement to run if the condition does not hold.
         otherwise: Option<Box<Stmt>>,
     },
-    /// `while`. The condition is an `int`.
+    /// A `while` loop. The condition is an `int`.
     While {
         /// The condition. The loop continues while it is non-zero.
         condition: Expr,
