@@ -73,7 +73,8 @@ impl SecondOrder {
     }
 }
 
-/// Scratch memory of a [`GraphDensity`]: one arena per thread for each program in use, and the last linearisation.
+/// The scratch memory of a [`GraphDensity`]: one arena per thread for each program in use, and the last
+/// linearisation.
 #[derive(Default)]
 pub struct GraphWorkspace {
     value: Threads,

@@ -4,8 +4,8 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// Adjoints that reach a node: adjoints of the whole shape (a scalar stands for equal elements), and adjoints of some
-/// of its elements.
+/// The adjoints that reach a node: adjoints of its whole shape, and adjoints of some of its elements. A scalar
+/// adjoint of the whole shape stands for equal elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,

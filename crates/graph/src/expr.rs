@@ -64,7 +64,7 @@ pub use matrix::{Matrix, RecordMatrix};
 /// An error in an expression, with its location in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
-    /// What is wrong.
+    /// A description of the error.
     pub message: String,
     /// The location in the caller's source.
     pub location: &'static Location<'static>,

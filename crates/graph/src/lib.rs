@@ -13,8 +13,8 @@
 //! | [`verify`] | the invariants of a well-formed graph |
 //! | [`exec`] | planning, fusion and the blocked lane executor |
 //! | `density` | a graph as a log density with threads |
-//! | `records` | prior and likelihood apart, minibatches |
-//! | `pattern` | which mixed second derivatives vanish |
+//! | `records` | prior and likelihood separately, minibatches |
+//! | `pattern` | the mixed second derivatives that vanish |
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which prints and parses back |
 //! | `solver` | operations that own a graph: differential equations, roots, integrals |

@@ -44,7 +44,7 @@ const SUMMARY_ENTRIES: usize = 8;
 pub struct TextError {
     /// The line, counted from one.
     pub line: usize,
-    /// What is wrong on this line.
+    /// The reason why the line is not valid.
     pub message: String,
 }
 

@@ -4,7 +4,7 @@
 //! 2. every node's shape follows from its operation and its arguments' shapes;
 //! 3. index lists have the required length and every index is in range;
 //! 4. record columns all have the same number of records, and their indices are in range;
-//! 5. the placement is the latest of the arguments' (shared at least for record data);
+//! 5. the placement is the latest placement of the arguments (shared at least for record data);
 //! 6. outputs are nodes of the graph.
 
 use crate::ir::{Graph, NodeId, RecordColumn, Shape};

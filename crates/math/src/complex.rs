@@ -1,23 +1,25 @@
-//! Eigenvalues, singular values and Schur forms of complex matrices, which are column-major.
+//! Computes eigenvalues, singular values and Schur forms of complex matrices, which are column-major.
 
 pub use num_complex::Complex64;
 
 use crate::large::{self, LARGE};
 
-/// Largest number of QR iterations for each eigenvalue, as in LAPACK.
+/// The largest number of QR iterations for each eigenvalue, as in LAPACK.
 const STEPS: usize = 30;
 
-/// Relative difference up to which components count as equally large, so that rounding does not choose among them.
+/// The relative difference up to which components count as equally large, so that rounding does not choose among
+/// them.
 const TIE: f64 = 1e-8;
 
-/// Eigenvalues, and eigenvectors, concatenated.
+/// The eigenvalues of a matrix, and its eigenvectors, one after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
-    /// Eigenvalues in order of increasing real part, and of decreasing imaginary part if real parts are equal.
+    /// The eigenvalues, in order of increasing real part. If real parts are equal, they are in order of decreasing
+    /// imaginary part.
     pub values: Vec<Complex64>,
-    /// Eigenvectors of length 1, whose largest component is positive.
+    /// The eigenvectors. They have length 1, and their largest component is positive.
     pub vectors: Vec<Complex64>,
-    /// For each vector, the index of that component.
+    /// The index of the largest component of each vector.
     pub largest: Vec<usize>,
 }
 
@@ -49,8 +51,8 @@ impl Eigen {
     }
 }
 
-/// Returns indices of the numbers in order of increasing real part. If real parts are equal up to rounding, in order of
-/// decreasing imaginary part.
+/// Returns the indices of the numbers in order of increasing real part. If real parts are equal up to rounding, they
+/// are in order of decreasing imaginary part.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
@@ -68,7 +70,7 @@ fn ascending(values: &[Complex64]) -> Vec<usize> {
     order
 }
 
-/// Scales to length 1 with a positive largest component, and returns the index of that component.
+/// Scales a vector to length 1 with a positive largest component. Returns the index of that component.
 fn make_unique(column: &mut [Complex64]) -> usize {
     let size = column.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
     let length = size
@@ -87,9 +89,9 @@ fn make_unique(column: &mut [Complex64]) -> usize {
     at
 }
 
-/// Returns the unitary U and upper triangular T with A = U T Uᴴ, by Householder's reflections and the QR iteration with
-/// Wilkinson's shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). `None` if A is not finite or the
-/// iteration does not converge.
+/// Computes the Schur form A = U T Uᴴ with U unitary and T upper triangular, by Householder's reflections and the QR
+/// iteration with Wilkinson's shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Returns U and T, or
+/// `None` if A is not finite or the iteration does not converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -195,7 +197,7 @@ fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     }
 }
 
-/// Makes one step of the QR iteration on these rows and columns, by rotations of adjacent ones.
+/// Makes one step of the QR iteration on these rows and columns, by rotations of adjacent rows and columns.
 fn sweep(
     t: &mut [Complex64],
     u: &mut [Complex64],
@@ -234,7 +236,8 @@ fn sweep(
     }
 }
 
-/// Returns eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is no Schur form.
+/// Computes the eigenvalues and right eigenvectors of a general matrix from its Schur form. They are NaN if there is
+/// no Schur form.
 pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let found = match n >= LARGE {
         true => large::eigen(a, n),
@@ -260,7 +263,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     Eigen::ordered(&values, &vectors)
 }
 
-/// Returns the eigenvectors of U T Uᴴ, in sequence.
+/// Returns the eigenvectors of U T Uᴴ, one after another.
 fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Complex64> {
     let at = |i: usize, j: usize| t[j * n + i];
     let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
@@ -286,8 +289,8 @@ fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Co
     vectors
 }
 
-/// Returns eigenvalues, real and ascending, and eigenvectors of the Hermitian part of a matrix, by Jacobi rotations;
-/// NaN if it is not finite.
+/// Computes the eigenvalues, real and ascending, and the eigenvectors of the Hermitian part of a matrix, by Jacobi
+/// rotations. They are NaN if the matrix is not finite.
 pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     if a.iter().any(|z| !z.is_finite()) {
         return Eigen::nan(n);
@@ -354,23 +357,24 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// Singular values in descending order, and k pairs of singular vectors, concatenated, where k is the smaller extent.
+/// The singular value decomposition of a matrix: singular values in descending order, and k pairs of singular
+/// vectors, one after another, where k is the smaller extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
-    /// Left vectors of length 1.
+    /// The left vectors, of length 1.
     pub left: Vec<Complex64>,
-    /// Singular values.
+    /// The singular values.
     pub values: Vec<f64>,
-    /// Right vectors of length 1.
+    /// The right vectors, of length 1.
     pub right: Vec<Complex64>,
 }
 
-/// Decomposes a matrix with m rows and n columns as A = U S Vᴴ, by one-sided Jacobi rotations. The phase of each pair
-/// of vectors makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the
-/// left vectors, or the right vectors of a matrix with more columns than rows. A column (or row) that is not finite
-/// gives a singular value and a vector on that side that are also not finite. The other values and vectors are those of
-/// the remaining matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis
-/// arbitrarily, and all results are NaN if an element is not finite.
+/// Computes the decomposition A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The
+/// phase of each pair of vectors makes its largest component positive. The vectors of singular values 0 are NaN on
+/// the longer side: the left vectors, or the right vectors of a matrix with more columns than rows. A column (or row)
+/// that is not finite gives a singular value and a vector on that side that are also not finite. The other values and
+/// vectors are those of the remaining matrix. For large matrices ([`LARGE`]), the vectors of singular values 0
+/// complete the basis arbitrarily, and all results are NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
@@ -430,7 +434,7 @@ pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     )
 }
 
-/// Turns each pair of vectors.
+/// Turns each pair of vectors so that its largest component is positive.
 fn paired(mut left: Vec<Complex64>, values: Vec<f64>, mut right: Vec<Complex64>) -> Svd {
     let (m, n) = match values.len() {
         0 => (0, 0),
@@ -484,7 +488,7 @@ mod tests {
         )
     }
 
-    /// Tests full matrices, a cycle, whose shifts stall, and a matrix without a full set of eigenvectors.
+    /// The matrices are full matrices, a cycle, whose shifts stall, and a matrix without a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =
@@ -526,7 +530,7 @@ mod tests {
         }
     }
 
-    /// [2, i; −i, 2] has the eigenvalues 1 and 3.
+    /// The matrix [2, i; −i, 2] has the eigenvalues 1 and 3.
     #[test]
     fn eigenvalues_of_large_and_small_hermitian_matrices() {
         let matrix = |size: f64| -> [Complex64; 4] {

@@ -1,6 +1,6 @@
-//! Factors of small dense matrices and solves with them, on one thread.
+//! Computes factors of small dense matrices and solves with them, on one thread.
 //!
-//! Matrices are row-major squares; a lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
+//! Matrices are row-major squares. A lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
 //! results have the same bits at every SIMD level.
 //!
 //! Other factorisations serve other purposes. The graph's executor factors one matrix per lane, all lanes at once, and
@@ -13,12 +13,12 @@ use std::fmt;
 use crate::large::{self, LARGE};
 use crate::reduce::{axpy, dot, dots};
 
-/// The error of a matrix without Cholesky factor, with the first pivot that is too small.
+/// The error for a matrix without Cholesky factor, with the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositiveDefinite {
     /// The index of the failed pivot, from 0.
     pub pivot: usize,
-    /// The remaining diagonal element.
+    /// The diagonal element that remains there.
     pub value: f64,
 }
 
@@ -31,8 +31,8 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// Computes the lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read. It takes n³/3
-/// operations.
+/// Computes the lower Cholesky factor of the symmetric matrix `a`, of which only the lower triangle is read. It takes
+/// n³/3 operations.
 ///
 /// # Errors
 /// Fails if a pivot is not finite or not above `least` times its diagonal element. With 0 it accepts every matrix that
@@ -81,7 +81,7 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
     Ok(l)
 }
 
-/// Number of rows and columns of [`factor`] that are processed together.
+/// The number of rows and columns of [`factor`] that are processed together.
 const ROWS: usize = 2;
 const COLUMNS: usize = 4;
 
@@ -91,7 +91,7 @@ pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     factor(a, n, 1e-14).ok()
 }
 
-/// Returns log |A| from its factor.
+/// Returns log |A| from the factor of A.
 pub fn log_determinant(l: &[f64], n: usize) -> f64 {
     2.0 * (0..n).map(|i| l[i * n + i].ln()).sum::<f64>()
 }
@@ -116,7 +116,7 @@ pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// Computes `X ← L⁻¹ X` for X of n rows of `lanes` numbers.
+/// Computes `X ← L⁻¹ X`. X has n rows of `lanes` numbers.
 pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in 0..n {
         let (done, rest) = x.split_at_mut(i * lanes);
@@ -129,7 +129,7 @@ pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     }
 }
 
-/// Computes `X ← L⁻ᵀ X` for X of n rows of `lanes` numbers.
+/// Computes `X ← L⁻ᵀ X`. X has n rows of `lanes` numbers.
 pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in (0..n).rev() {
         let (head, done) = x.split_at_mut((i + 1) * lanes);
@@ -142,7 +142,7 @@ pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: u
     }
 }
 
-/// Computes A⁻¹ from the factor of A.
+/// Returns A⁻¹ from the factor of A.
 pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     let mut x = vec![0.0; n * n];
     for i in 0..n {
@@ -153,8 +153,8 @@ pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     x
 }
 
-/// Computes the lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with
-/// `R = L⁻ᵀ`, which is upper triangular and is refactored to be lower.
+/// Returns the lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with `R =
+/// L⁻ᵀ`, which is upper triangular and is refactored to be lower.
 pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut inverse = vec![0.0; n * n];
     let mut column = vec![0.0; n];
@@ -170,8 +170,8 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Returns eigenvalues in ascending order, and eigenvectors, concatenated, of a symmetric matrix. The largest component
-/// of each vector is positive. Elements that are not finite give NaN.
+/// Returns the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors, one after another. The
+/// largest component of each vector is positive. Elements that are not finite give NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {
@@ -193,7 +193,7 @@ pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     (values, vectors)
 }
 
-/// Returns eigenvalues, ascending, and eigenvectors of a finite symmetric matrix by Jacobi rotations.
+/// Computes the eigenvalues, ascending, and the eigenvectors of a finite symmetric matrix by Jacobi rotations.
 fn jacobi(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut m = a.to_vec();
     let mut v: Vec<f64> = (0..n * n)

@@ -1,4 +1,5 @@
-//! Gaussian elimination with row exchanges for the real matrices of many lanes at once. Each lane has its own pivots.
+//! Performs Gaussian elimination with row exchanges on the real matrices of many lanes at once. Each lane has its own
+//! pivots.
 //!
 //! It uses no fused multiply-add, so all levels give the same bits, and exact cancellations remain exact. Matrices and
 //! right-hand sides are column-major rows of lanes. The code processes them in strips of [`LANES`] lanes, so the matrix
@@ -12,9 +13,9 @@ use crate::{simd_fn, vmath};
 #[derive(Clone, Debug, Default)]
 pub struct Elimination {
     n: usize,
-    /// The factors of each strip.
+    /// The factors of the matrices in each strip.
     lu: Vec<f64>,
-    /// The row that each one was exchanged with, of each strip.
+    /// The row with which each row was exchanged, in each strip.
     pivots: Vec<f64>,
 }
 
@@ -29,18 +30,18 @@ simd_fn! {
 }
 
 impl Elimination {
-    /// Factors matrices, `n²` rows of `lanes` lanes each, and replaces the previous factors.
+    /// Factors the matrices of all lanes, and replaces the previous factors. `a` has `n²` rows of `lanes` lanes.
     pub fn factor(&mut self, simd: Simd, n: usize, a: &[f64], lanes: usize) {
         factor(simd, self, n, a, lanes);
     }
 
-    /// Solves with the matrices or their transposes in place: `n` rows of lanes for each right-hand side. Matrices of
-    /// one lane apply to all lanes.
+    /// Solves with the matrices or their transposes in place. `x` has `n` rows of lanes for each right-hand side.
+    /// Matrices of one lane apply to all lanes.
     pub fn solve(&self, simd: Simd, x: &mut [f64], lanes: usize, transposed: bool) {
         solve(simd, self, x, lanes, transposed);
     }
 
-    /// [`factor`](Self::factor), inside a kernel.
+    /// Like [`factor`](Self::factor), but for use inside a kernel.
     #[inline(always)]
     pub fn factor_at<V: F64x8>(&mut self, n: usize, a: &[f64], lanes: usize) {
         let strips = lanes.div_ceil(LANES);
@@ -55,7 +56,7 @@ impl Elimination {
         }
     }
 
-    /// [`solve`](Self::solve), inside a kernel.
+    /// Like [`solve`](Self::solve), but for use inside a kernel.
     #[inline(always)]
     pub fn solve_at<V: F64x8>(&self, x: &mut [f64], lanes: usize, transposed: bool) {
         let n = self.n;
@@ -77,7 +78,7 @@ impl Elimination {
         }
     }
 
-    /// Computes `log |det A|` of each lane, inside a kernel.
+    /// Computes `log |det A|` of each lane, for use inside a kernel.
     #[inline(always)]
     pub fn log_abs_det_at<V: F64x8>(&self, out: &mut [f64]) {
         let n = self.n;
@@ -149,7 +150,7 @@ fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     }
 }
 
-/// Computes NaN in lanes with a number that is not finite, 0 in others.
+/// Returns NaN in lanes with a number that is not finite, and 0 in others.
 #[inline(always)]
 fn taint<V: F64x8>(rows: &[f64]) -> V {
     let mut sum = V::splat(0.0);
@@ -249,7 +250,7 @@ fn substitute_transposed<V: F64x8>(n: usize, lu: &[f64], pivots: &[f64], x: &mut
 mod tests {
     use super::*;
 
-    /// Matrices whose pivots differ between lanes.
+    /// Returns matrices whose pivots differ between lanes.
     fn matrices(n: usize, lanes: usize) -> Vec<f64> {
         let number = |k: usize| (43_758.545 * (12.9898 * (k + 1) as f64).sin()).fract();
         (0..n * n * lanes).map(number).collect()

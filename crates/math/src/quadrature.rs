@@ -1,21 +1,22 @@
-//! Quadrature rules.
+//! Computes quadrature rules.
 
 use std::f64::consts::PI;
 
-/// Nodes and weights of a quadrature rule, nodes ascending.
+/// The nodes and weights of a quadrature rule. The nodes are ascending.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// The points at which the integrand is evaluated.
     pub nodes: Vec<f64>,
-    /// The weight of each value.
+    /// The weights of the values at the nodes.
     pub weights: Vec<f64>,
 }
 
-/// Largest number of Gauss-Hermite nodes.
+/// The largest number of Gauss-Hermite nodes.
 pub const MAX_HERMITE: usize = 128;
 
-/// Returns the Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`, exact for
-/// polynomials up to degree `2 n - 1`. Newton's method from Tricomi's first approximation of the roots.
+/// Returns the Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`. It is
+/// exact for polynomials up to degree `2 n - 1`. The nodes come from Newton's method, which starts at Tricomi's first
+/// approximation of the roots.
 pub fn gauss_legendre(n: usize) -> Rule {
     let mut rule = Rule {
         nodes: vec![0.5; n],
@@ -51,9 +52,10 @@ pub fn gauss_legendre(n: usize) -> Rule {
     rule
 }
 
-/// Returns the Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`,
-/// exact for polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` take `t = node / sqrt(2)` and
-/// `weight * sqrt(pi)`. Nodes are accurate to 1e-14, weights to a relative 1e-12. `None` unless `1 <= n <= 128`.
+/// Returns the Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`.
+/// It is exact for polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` take `t = node / sqrt(2)` and
+/// `weight * sqrt(pi)`. Nodes are accurate to 1e-14, weights to a relative 1e-12. Returns `None` unless `1 <= n <=
+/// 128`.
 pub fn gauss_hermite(n: usize) -> Option<Rule> {
     if n == 0 || n > MAX_HERMITE {
         return None;
@@ -76,8 +78,8 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
     Some(rule)
 }
 
-/// Returns orthonormal Hermite functions of order `n` and `n - 1`: the orthonormal polynomials of the normal
-/// distribution times the root of its density, so that nothing overflows.
+/// Returns the orthonormal Hermite functions of order `n` and `n - 1`. They are the orthonormal polynomials of the
+/// normal distribution times the root of its density, so that nothing overflows.
 fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     let (mut before, mut now) = (0.0, (-0.25 * x * x).exp() / (2.0 * PI).sqrt().sqrt());
     for k in 0..n {
@@ -87,8 +89,8 @@ fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     (now, before)
 }
 
-/// Computes the `i`th smallest root, `i < n / 2`: bisection on the number of eigenvalues of the Jacobi matrix below a
-/// point, then Newton's method.
+/// Returns the `i`th smallest root, for `i < n / 2`. It is found by bisection on the number of eigenvalues of the
+/// Jacobi matrix below a point, and then by Newton's method.
 fn hermite_root(n: usize, i: usize) -> f64 {
     let below = |x: f64| {
         let mut count = 0;

@@ -1,7 +1,7 @@
-//! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
+//! Generates counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
-//! Philox block; the lane and the position are the counter under that key. Draws share no state, so any division of the
+//! Philox block. The lane and the position are the counter under that key. Draws share no state, so any division of the
 //! work over threads, lanes and runs gives the same numbers.
 
 use crate::simd::{F64x8, LANES, Simd};
@@ -20,12 +20,12 @@ const ROUNDS: usize = 10;
 pub struct Purpose(u32);
 
 impl Purpose {
-    /// Creates the purpose with a name. The same name always gives the same numbers.
+    /// Creates the purpose with this name. The same name always gives the same numbers.
     pub const fn new(name: &str) -> Self {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// Returns a sub-purpose.
+    /// Creates a sub-purpose of this purpose.
     pub const fn fold(self, name: &str) -> Self {
         // FNV-1a over the name and a terminator, so that ("a", "bc") and ("ab", "c") differ.
         let bytes = name.as_bytes();
@@ -39,7 +39,7 @@ impl Purpose {
     }
 }
 
-/// The users of a key, separated by the highest word of the counter.
+/// Who uses a key. The uses are separated by the highest word of the counter.
 #[derive(Clone, Copy)]
 enum Use {
     Sequential = 0,
@@ -47,7 +47,7 @@ enum Use {
     Normals = 2,
 }
 
-/// Returns one block of Philox4x32-10.
+/// Computes one block of Philox4x32-10.
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut c = counter;
     let mut k = key;
@@ -74,7 +74,7 @@ fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     [a, b]
 }
 
-/// Returns blocks of eight counters that differ in their first word pair (the lane), one counter per lane; the words
+/// Computes blocks of eight counters that differ in their first word pair (the lane), one counter per lane. The words
 /// are in the low halves of 64-bit numbers, as the vector multiplication requires.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
@@ -106,8 +106,8 @@ fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[
     c
 }
 
-/// Returns a number in (0, 1) from 64 random bits: the middle of one of `2^52` equal intervals, so that neither end
-/// occurs and `u` and `1 - u` are equally likely.
+/// Returns a number in (0, 1) from 64 random bits. It is the middle of one of `2^52` equal intervals, so that neither
+/// end occurs and `u` and `1 - u` are equally likely.
 #[inline(always)]
 fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
@@ -160,13 +160,13 @@ crate::simd_fn! {
     }
 }
 
-/// Fills `out`, `dim` rows of `lanes` contiguous numbers, with uniforms in the open interval (0, 1).
+/// Fills `out` with uniform numbers in the open interval (0, 1). `out` has `dim` rows of `lanes` contiguous numbers.
 ///
 /// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` only, and
 /// not on the level.
 ///
 /// # Panics
-/// If `out.len() != dim * lanes`.
+/// Panics if `out.len() != dim * lanes`.
 #[allow(clippy::too_many_arguments)]
 pub fn fill_uniforms(
     simd: Simd,
@@ -188,13 +188,14 @@ pub fn fill_uniforms(
     }
 }
 
-/// Fills `out`, `dim` rows of `lanes` contiguous numbers, with standard normal numbers, by inversion.
+/// Fills `out` with standard normal numbers, by inversion. `out` has `dim` rows of `lanes` contiguous numbers.
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` alone:
-/// the same bits on AVX-512 and AVX2, and up to rounding on the scalar level. The largest possible magnitude is 8.2.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends only on (seed, purpose, iteration), `first_lane + l` and `d`.
+/// AVX-512 and AVX2 give the same bits. The scalar level agrees with them up to rounding. The largest possible
+/// magnitude is 8.2.
 ///
 /// # Panics
-/// If `out.len() != dim * lanes`.
+/// Panics if `out.len() != dim * lanes`.
 #[allow(clippy::too_many_arguments)]
 pub fn fill_normals(
     simd: Simd,
@@ -216,7 +217,8 @@ pub fn fill_normals(
     }
 }
 
-/// A sequential stream for the `rand` ecosystem, for cases in which one draw determines the number of further draws.
+/// A sequential random stream for the `rand` ecosystem, for cases in which one draw determines the number of further
+/// draws.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
 /// [`fill_normals`]. A stream repeats after 2^34 numbers of 32 bits.
@@ -241,7 +243,7 @@ impl Stream {
         }
     }
 
-    /// Returns the stream of the same key and another lane.
+    /// Creates the stream of another lane with the same key.
     pub fn of_lane(&self, lane: u64) -> Self {
         Self {
             key: self.key,
@@ -272,12 +274,12 @@ impl Stream {
         u64::from(self.word()) | u64::from(self.word()) << 32
     }
 
-    /// A uniform number in the open interval (0, 1).
+    /// Returns a uniform number in the open interval (0, 1).
     pub fn uniform(&mut self) -> f64 {
         open_unit(self.double_word())
     }
 
-    /// Returns a uniform integer in `0..n`, without bias (Lemire 2019); 0 for `n = 0`.
+    /// Returns a uniform integer in `0..n`, without bias (Lemire 2019), or 0 for `n = 0`.
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.double_word()) * u128::from(n);
         if (product as u64) < n {

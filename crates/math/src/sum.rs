@@ -1,6 +1,6 @@
-//! Sums and means, with their errors, whose values do not depend on the division of the work.
+//! Computes sums and means with their errors. The values do not depend on how the work is divided.
 
-/// Computes the sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
+/// Sums by a fixed binary tree over the elements. The error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
     // Short runs are summed in eight strands, which vectorises. The shape depends only on the length.
     const RUN: usize = 128;
@@ -47,7 +47,7 @@ impl CompensatedSum {
         self.sum = t;
     }
 
-    /// The sum so far.
+    /// Returns the sum so far.
     pub fn value(&self) -> f64 {
         self.sum + self.error
     }
@@ -61,8 +61,8 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
-/// Returns the weighted mean of numbers, and the mean of the squared distances from it, as in [`Moments::of`]; the
-/// weights may have any sum. NaN without weight.
+/// Returns the weighted mean of numbers, and the mean of the squared distances from it, as [`Moments::of`] does. The
+/// weights may have any sum. Both are NaN if there are no numbers or no weight.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -73,10 +73,10 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     }
 }
 
-/// Returns the weighted mean of numbers with this total weight, and the sum of the squared distances from it; zeros
-/// without numbers.
+/// Returns the weighted mean of numbers with this total weight, and the sum of the squared distances from it. Both
+/// are 0 without numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
-    /// Numbers beyond it have no distances.
+    /// The size from which a first number does not serve as the pivot.
     const FAR: f64 = f64::MAX / 4.0;
     let Some(first) = x.first() else {
         return (0.0, 0.0);
@@ -95,7 +95,7 @@ fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f6
     (pivot + mean, if squares < 0.0 { 0.0 } else { squares })
 }
 
-/// Count, mean and variance of a sample, mergeable (Chan, Golub and LeVeque 1983).
+/// The count, mean and variance of a sample. Two of them can be merged (Chan, Golub and LeVeque 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -104,8 +104,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Returns the moments of a sample, in two passes over the distances from its first number, which preserves digits
-    /// if the numbers are nearly equal.
+    /// Computes the moments of a sample, in two passes over the distances from its first number. This preserves
+    /// digits if the numbers are nearly equal.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
@@ -136,17 +136,17 @@ impl Moments {
         self.count = count;
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; 0 for an empty sample.
+    /// Returns the mean, or 0 for an empty sample.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Computes the unbiased variance; NaN below two elements.
+    /// Returns the unbiased variance, or NaN for fewer than two elements.
     pub fn variance(&self) -> f64 {
         if self.count < 2 {
             f64::NAN
@@ -155,31 +155,31 @@ impl Moments {
         }
     }
 
-    /// The standard error of the mean of independent elements; NaN below two elements.
+    /// Returns the standard error of the mean of independent elements, or NaN for fewer than two elements.
     pub fn standard_error(&self) -> f64 {
         (self.variance() / self.count as f64).sqrt()
     }
 }
 
-/// Number, mean and squared deviations from it of the known values of a column.
+/// The number, the mean and the squared deviations from it of the known values of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnMoments {
-    /// Number of values that are not missing.
+    /// The number of values that are not missing.
     pub count: f64,
-    /// The mean of each column; 0 without numbers.
+    /// The mean of the column, or 0 without numbers.
     pub mean: f64,
     /// Σ (x − mean)².
     pub squares: f64,
 }
 
 impl ColumnMoments {
-    /// Returns the moments of every column of rows of `dim` numbers.
+    /// Computes the moments of every column of rows of `dim` numbers.
     pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
         let of_column = |d: usize| Self::of_column(rows.iter().skip(d).step_by(dim).copied());
         (0..dim).map(of_column).collect()
     }
 
-    /// Returns the moments of a column, in two passes of compensated sums, as precise as its values.
+    /// Computes the moments of a column, in two passes of compensated sums. They are as precise as the values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
         let known = || column.clone().filter(|x| !x.is_nan());
         let count = known().count() as f64;
@@ -211,7 +211,7 @@ impl ColumnMoments {
         }
     }
 
-    /// Computes the variance, or 1 for a constant column, because it still needs a proper prior.
+    /// Returns the variance, or 1 for a constant column, because it still needs a proper prior.
     pub fn variance(&self) -> f64 {
         if self.squares > 0.0 {
             self.squares / self.count

@@ -1,9 +1,9 @@
-//! Display of text from outside: names of variables, columns and files, words in data, sources.
+//! Makes text from outside safe to display: names of variables, columns and files, words in data, sources.
 
 use std::borrow::Cow;
 
-/// Returns a text without effect on terminals and tables. Control characters and marks that change the writing
-/// direction, from programs, data and file names, become escapes such as `\u001b`, as in JSON.
+/// Makes a text harmless to terminals and tables. Control characters and marks that change the writing direction
+/// become escapes such as `\u001b`, as in JSON. Such characters may come from programs, data and file names.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);

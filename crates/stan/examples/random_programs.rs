@@ -1,4 +1,4 @@
-//! Random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
+//! Runs random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
 //!
 //! * `show`: prints generated programs;
 //! * `density`: evaluates generated programs by both evaluators, with derivatives;
@@ -8,7 +8,7 @@
 //!
 //! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
 //!
-//! Prints failures and the slowest time; exits with 1 after a failure.
+//! The program prints failures and the slowest time. It exits with code 1 after a failure.
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use jensen_stan::pretty::{print_program, show_tree};
 use jensen_stan::{NoIncludes, check};
 
-/// Splitmix64.
+/// A stream of random numbers (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -41,7 +41,7 @@ impl Random {
     }
 }
 
-/// Programs of the corpus with their data.
+/// Collects programs of the corpus with their data.
 fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the corpus")
@@ -59,7 +59,7 @@ fn corpus(folder: &Path, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// A text with moved, repeated or removed pieces of itself or of another text.
+/// Moves, repeats or removes pieces of a text, or inserts pieces of another text.
 fn damage(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {

@@ -27,11 +27,11 @@ pub use reads::{each_read, each_read_of, sizes};
 pub use signatures::BuiltinId;
 pub use ty::{FunctionType, Level, ParamType, Type};
 
-/// Index of a variable in [`Program::vars`].
+/// The index of a variable in [`Program::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VarId(pub u32);
 
-/// Index of a user-defined function in [`Program::functions`].
+/// The index of a user-defined function in [`Program::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunId(pub u32);
 
@@ -42,15 +42,16 @@ pub struct ExprId(pub u32);
 /// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarKind {
-    /// Declared at the top of its block, so that it is visible in later blocks and may be part of the output.
+    /// A variable declared at the top of its block, so that it is visible in later blocks and may be part of the
+    /// output.
     Global,
-    /// Declared in the model block, in a nested block or in a function body.
+    /// A variable declared in the model block, in a nested block or in a function body.
     Local,
     /// Argument `index` of function `function`.
     Argument {
         /// The function.
         function: FunId,
-        /// Position among its arguments.
+        /// The position among its arguments.
         index: u32,
     },
     /// The variable of a `for` loop. It is never assigned.
@@ -167,7 +168,7 @@ pub enum Callee {
     User(FunId),
 }
 
-/// One index of an index expression. Positions count from 1. Ranges include both ends, and are empty if the end is
+/// An index of an index expression. Positions count from 1. Ranges include both ends, and are empty if the end is
 /// before the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
@@ -297,7 +298,7 @@ pub enum StmtKind {
     Reject(Vec<Message>),
     /// `fatal_error(…)`. Ends the run.
     FatalError(Vec<Message>),
-    /// `if`. The condition is an `int`.
+    /// An `if` statement. The condition is an `int`.
     If {
         /// The condition, which holds if it is non-zero.
         condition: Expr,
@@ -306,7 +307,7 @@ pub enum StmtKind {
         /// The statement to run if the condition does not hold.
         otherwise: Option<Box<Stmt>>,
     },
-    /// `while`. The condition is an `int`.
+    /// A `while` loop. The condition is an `int`.
     While {
         /// The condition. The loop continues while it is non-zero.
         condition: Expr,

@@ -396,8 +396,8 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
     }
 
-    /// Evaluates the hypergeometric function, or its derivatives of the given order. The argument is one vector of
-    /// `above` numerators, `below` denominators and the argument of the function.
+    /// Evaluates the hypergeometric function, or its derivatives of the given order. `x` is one vector with `above`
+    /// numerators, `below` denominators and the argument of the function.
     pub fn hypergeometric(
         &mut self,
         x: NodeId,

@@ -19,9 +19,9 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `levels` | what groups depend on, and their order |
-//! | `elements` | elements that scatter each by itself |
-//! | `vectors` | vectors that scatter as one |
+//! | `levels` | dependence between groups, and their order |
+//! | `elements` | elements that scatter independently |
+//! | `vectors` | vectors that scatter jointly |
 
 mod elements;
 mod levels;
@@ -282,8 +282,8 @@ impl Hierarchy {
         }
     }
 
-    /// Replaces the coordinates of some groups: `input` of the hierarchy's graph replaces `theta` in locations
-    /// and scales, and `own` are the coordinates of the groups.
+    /// Replaces the coordinates of some groups. In locations and scales, `theta` replaces `input`, the input of the
+    /// hierarchy's graph. `own` are the coordinates of the groups.
     fn level(
         &self,
         groups: &[Group],

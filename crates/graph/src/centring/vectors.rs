@@ -46,9 +46,9 @@ impl Site {
 /// one direction suffices.
 const DIRECTIONS: usize = 8;
 
-/// The ratio of the data's information to the prior's, averaged over a vector, above which it is conditioned on the
-/// data in addition to whitening. Below this value, the rest of a posterior hardly distorts the whitened vector. A
-/// mean field of the whitened vector underestimates the ratio several times.
+/// The ratio of the data's information to the prior's, averaged over a vector, above which the vector is conditioned
+/// on the data in addition to whitening. Below this ratio, the rest of a posterior hardly distorts the whitened
+/// vector. A mean field of the whitened vector underestimates the ratio several times.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {

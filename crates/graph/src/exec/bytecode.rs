@@ -17,7 +17,7 @@ use crate::ops::{ElemOp, Op};
 /// The number of lanes of a block.
 const BLOCK: usize = 64;
 
-/// Rows of constants and of registers, followed by the rows of inputs and outputs.
+/// The regions of rows: constants and registers, followed by inputs and outputs.
 const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;

@@ -22,7 +22,8 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Ends evaluations once `asked` returns true. Every thread calls it after about each million numbers.
+    /// Creates an interrupt that ends evaluations once `asked` returns true. Every thread calls it after about every
+    /// million numbers.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),

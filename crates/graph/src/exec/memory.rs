@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Rows of the arena and the steps between which they are in use.
+/// A number of rows in the arena, and the steps between which they are in use.
 pub(crate) struct Slot {
     pub rows: usize,
     pub first: usize,

@@ -10,7 +10,7 @@ use jensen_math::simd::{F64x8, LANES};
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// The smallest extents for which copying pays.
+/// The smallest extents for which it is faster to copy operands into panels.
 const LEAST: usize = 8;
 const LEAST_COLUMNS: usize = 4;
 

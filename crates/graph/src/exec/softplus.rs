@@ -166,7 +166,7 @@ impl Planner<'_> {
     }
 }
 
-/// Weights with few distinct values.
+/// The classes of weights that have few distinct values.
 #[derive(Clone)]
 pub(crate) struct Classes {
     /// The index of the weight of each row.
@@ -222,7 +222,7 @@ impl Products<'_> {
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
-/// No weights, weights that are sorted a few rows at a time, and weights with few values.
+/// The kinds of weights: none, sorted a few rows at a time, and with few distinct values.
 const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
@@ -434,7 +434,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes all rows, and multiplies the rows of each weight into its product, for `W` vectors of lanes.
+/// Computes all rows for `W` vectors of lanes. The rows of each weight are multiplied into its product.
 ///
 /// # Safety
 /// The same conditions hold as for [`plain_rows`]. There must be products for all weights, and numbers of weights for

@@ -38,7 +38,7 @@ impl<'b> Expr<'b> {
     }
 
     /// Returns an increasing vector. The first element is unchanged, and each later one is larger by `eˣ`. Adds the
-    /// log-Jacobian to the density, which is the sum of all but the first element.
+    /// log-Jacobian, the sum of all but the first element, to the density.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {

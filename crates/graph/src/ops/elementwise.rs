@@ -1,12 +1,12 @@
 //! The table of elementwise operations.
 //!
 //! A row states the variant, the name and the arguments, followed by these fields. `value` is the slow scalar
-//! definition. `kernel` computes eight lanes; operations too rare to vectorise have no kernel and use the slow
-//! definition lane by lane. `single` computes sixteen lanes in single precision; operations without it use the slow
+//! definition. `kernel` computes eight lanes. Operations too rare to vectorise have no kernel and use the slow
+//! definition lane by lane. `single` computes sixteen lanes in single precision. Operations without it use the slow
 //! definition. `partials` are the derivatives with respect to each argument, as graph expressions of the arguments and
 //! the result `out` (`zero` where it is zero almost everywhere). `range`, if known, is the range of the values given
 //! the ranges of the arguments. `harmless` is needed if the operation is undefined or has an infinite slope for some
-//! arguments: it is a substitute for each argument on branches that are not taken. `points` are arguments at which
+//! arguments. It is a substitute for each argument on branches that are not taken. `points` are arguments at which
 //! tests compare value, kernel and finite differences.
 
 use jensen_math::special as sp;

@@ -84,7 +84,7 @@ pub enum Op {
         /// Whether sums run from the last element to the first.
         reverse: bool,
     },
-    /// Sum over the lanes of the batch, which turns a per-lane adjoint into the adjoint of a shared value.
+    /// The sum over the lanes of the batch, which turns a per-lane adjoint into the adjoint of a shared value.
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),

@@ -263,8 +263,8 @@ pub(super) fn neighbours(
     g.mul(factor, both)
 }
 
-/// Differentiates `out`, a derivative of the density of order k, `step` times with respect to w, and divides the
-/// result by `out`.
+/// Returns the derivative of `out`, taken `step` times with respect to w. `out` is the derivative of order k of the
+/// density, divided by the density.
 pub(super) fn wiener_change(
     g: &mut Graph,
     [x, w, k]: [NodeId; 3],

@@ -16,7 +16,7 @@ use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op};
 use crate::passes::compact::{compact, import};
 
-/// Sums of at least this many scalar terms are treated as one sum.
+/// The smallest number of scalar terms of a sum that is treated as one long sum.
 const LONG_SUM: usize = 16;
 
 /// The largest number of elements of a vector that counts as small, so that several copies are worth packing.

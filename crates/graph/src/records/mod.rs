@@ -6,7 +6,7 @@
 //! | `separate` | which values are sums over records, and the two parts of a log density |
 //! | `support` | the coordinates on which a batch depends |
 //! | `affine` | which values are affine in the draw |
-//! | `linear` | the view as a function of few linear predictors a record |
+//! | `linear` | the view as a function of few linear predictors per record |
 
 mod affine;
 mod linear;

@@ -95,8 +95,8 @@ impl Support {
         support
     }
 
-    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false`, without changing `coordinates`,
-    /// if there are too many for this to help.
+    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false`, without changing
+    /// `coordinates`, if there are too many for this to help.
     pub(crate) fn of_batch(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         if !self.few {
             return false;

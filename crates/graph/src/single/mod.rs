@@ -14,9 +14,9 @@
 //! | `block` | steps over one block of lanes |
 //! | `sums` | sums over lanes, tile by tile |
 //!
-//! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over lanes; and values that
-//! depend on these sums. Only extents determine blocks and tiles, and every reduction runs in a fixed order, so bits do
-//! not depend on the number of threads.
+//! An evaluation has four phases. They compute the shared values that lanes read, the lanes (in blocks), the sums
+//! over lanes, and the values that depend on these sums. Only extents determine blocks and tiles, and every reduction
+//! runs in a fixed order, so bits do not depend on the number of threads.
 
 mod block;
 mod kernels;

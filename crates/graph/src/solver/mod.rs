@@ -151,8 +151,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Returns the number of parameters of the first copy whose derivatives are requested, unless the derivatives of all
-/// copies are requested. For a differential equation, the ends of the interval count if times are not data.
+/// Returns the number of parameters of the first copy whose derivatives are requested, or `None` if the derivatives
+/// of all copies are requested. For a differential equation, the ends of the interval count if times are not data.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),

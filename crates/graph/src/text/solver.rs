@@ -1,9 +1,12 @@
 //! Prints and parses solvers: a table entry whose body is a graph between braces.
 //!
 //! ```text
-//! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data
-//! absolute=[1e-6, 1e-6] { in0 = lane [1] … } s1 = root unknowns=2 parameters=1 tolerance=1e-6 max_steps=200 { s2 =
-//! integral lower=finite upper=infinite parameters=3 relative=1e-8 {
+//! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data absolute=[1e-6, 1e-6] {
+//!   in0 = lane [1]
+//!   …
+//! }
+//! s1 = root unknowns=2 parameters=1 tolerance=1e-6 max_steps=200 {
+//! s2 = integral lower=finite upper=infinite parameters=3 relative=1e-8 {
 //! ```
 
 use std::fmt::{self, Write as _};

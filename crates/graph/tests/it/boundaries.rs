@@ -1,9 +1,10 @@
-//! Gradients where an operation has an infinite slope: finite where Stan Math's are, by its conventions.
+//! Tests gradients where an operation has an infinite slope. They are finite where Stan Math's are, by its
+//! conventions.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Builder, Execution, Expr};
 
-/// Value, gradient and second derivative of a density of one parameter.
+/// Returns the value, gradient and second derivative of a density of one parameter.
 fn derivatives(f: impl for<'b> Fn(Expr<'b>) -> Expr<'b>, z: f64) -> [f64; 3] {
     let builder = Builder::new();
     let target = f(builder.parameter());
@@ -28,7 +29,7 @@ fn derivatives(f: impl for<'b> Fn(Expr<'b>) -> Expr<'b>, z: f64) -> [f64; 3] {
     [value[0], gradient[0], second[0]]
 }
 
-/// exp(−10⁴ eᶻ): 0 at z = 0, as are all its derivatives.
+/// Returns exp(−10⁴ eᶻ), which is 0 at z = 0, as are all its derivatives.
 fn underflow(z: Expr<'_>) -> Expr<'_> {
     (-1e4 * z.exp()).exp()
 }

@@ -1,4 +1,4 @@
-//! An end from outside, within an evaluation.
+//! Tests interrupts within an evaluation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::running::{Results, density, run};
 
 const ROWS: u32 = 48;
 
-/// A log density through a chain of products of matrices, all of them in one evaluation.
+/// Returns a log density through a chain of matrix products, all of them in one evaluation.
 fn chain() -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(2);
@@ -41,7 +41,7 @@ fn chain() -> Graph {
     graph
 }
 
-/// A log density of one determinant, so large that its factorisation is a long step by itself.
+/// Returns a log density of one determinant. Its factorisation is so large that it is a long step by itself.
 fn determinant() -> Graph {
     const ROWS: usize = 256;
     let mut graph = Graph::new();

@@ -1,9 +1,9 @@
-//! Densities written as expressions: against formulas, constraints against differences, mistakes.
+//! Tests densities written as expressions against formulas, constraints against differences, and mistakes.
 
 use jensen_graph::{Builder, Expr, ExprError, evaluate};
 use jensen_math::special::{inv_logit, lgamma};
 
-/// The value of a scalar expression plus the log-Jacobians, at `z`.
+/// Returns the value of a scalar expression plus the log-Jacobians, at `z`.
 fn value(builder: &Builder, target: Expr<'_>, z: &[f64]) -> f64 {
     let graph = builder.try_graph(target).expect("a right expression");
     evaluate(&graph, &[z], None)[0][0]
@@ -149,7 +149,7 @@ fn matrices_multiply_factorise_and_solve() {
     );
 }
 
-/// log |det| of a small matrix of rows.
+/// Returns log |det| of a small matrix, given by its rows.
 fn log_det(mut m: Vec<Vec<f64>>) -> f64 {
     let n = m.len();
     let mut log = 0.0;

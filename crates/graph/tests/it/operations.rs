@@ -1,11 +1,11 @@
-//! Every operation: kernel against slow value at every SIMD level, derivatives against finite
-//! differences, second derivatives against differences of gradients.
+//! Tests every operation: the kernel against the slow value at every SIMD level, derivatives against finite
+//! differences, and second derivatives against differences of gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
 use jensen_math::simd::Simd;
 
-/// A graph with z of length `dim` and the scalar that `build` computes from it.
+/// Returns a graph with z of length `dim` and the scalar that `build` computes from it.
 fn density_graph(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(dim);
@@ -19,7 +19,7 @@ fn value(graph: &Graph, z: &[f64]) -> f64 {
     evaluate(graph, &[z], None)[0][0]
 }
 
-/// Central difference of `f` along coordinate `i` with two step sizes (Richardson).
+/// Returns the central difference of `f` along coordinate `i` with two step sizes (Richardson).
 fn difference(f: impl Fn(&[f64]) -> f64, z: &[f64], i: usize) -> f64 {
     let slope = |h: f64| {
         let mut up = z.to_vec();
@@ -38,8 +38,8 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
         || (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
 }
 
-/// Value, gradient and Hessian-vector product of `graph` at `z`, on every SIMD level and for several
-/// lane counts, against the slow evaluator and differences.
+/// Checks the value, gradient and Hessian-vector product of `graph` at `z`, on every SIMD level and for several lane
+/// counts, against the slow evaluator and differences.
 fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
     let dim = z.len();
     let v: Vec<f64> = (0..dim).map(|i| 0.3 + 0.1 * i as f64).collect();
@@ -221,7 +221,7 @@ fn elementwise_operations_agree_with_their_table() {
     }
 }
 
-/// A positive definite matrix and more from z.
+/// Computes a positive definite matrix and further numbers from z.
 fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     let dims = MatMul {
         m: n as u32,
@@ -239,7 +239,7 @@ fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     graph.add(product, ridge)
 }
 
-/// A scalar that depends on every element differently.
+/// Returns a scalar that depends on every element in a different way.
 fn weigh(graph: &mut Graph, x: NodeId) -> NodeId {
     let len = graph.shape(x).len;
     let weights: Vec<f64> = (0..len).map(|i| 0.5 + 0.37 * f64::from(i % 7)).collect();
@@ -438,7 +438,7 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
     }
 }
 
-/// Factors and triangular systems of extents that no tile divides, of a factor that is a constant as well.
+/// No tile divides the extents of these factors and triangular systems. Some factors are constants.
 #[test]
 fn larger_matrices_have_right_values_and_derivatives() {
     for n in [8, 11, 13] {
@@ -542,7 +542,7 @@ fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
     }
 }
 
-/// The graph computes functions of a table and scalars per group and not per row; groups without rows do not enter
+/// The graph computes functions of a table and of scalars per group and not per row. Groups without rows do not enter
 /// derivatives.
 #[test]
 fn effects_are_scaled_before_they_are_read() {

@@ -1,4 +1,4 @@
-//! The record axis: a minibatch is rebound without rebuilding.
+//! Tests the record axis: a minibatch is rebound without rebuilding the graph.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
@@ -9,13 +9,13 @@ const RECORDS: usize = 61;
 const FEATURES: usize = 3;
 const GROUPS: usize = 5;
 
-/// Deterministic numbers in [-1, 1].
+/// Returns deterministic numbers in [-1, 1].
 fn number(k: usize) -> f64 {
     (k as f64 * 0.737_373 + 0.21).sin()
 }
 
 struct Data {
-    /// Record after record.
+    /// The predictors, record after record.
     x: Vec<f64>,
     y: Vec<f64>,
     group: Vec<usize>,
@@ -46,8 +46,8 @@ impl Data {
 
 const DIM: usize = FEATURES + 1 + GROUPS + 1;
 
-/// A hierarchical logistic regression scaled from the batch to all records; the parts that depend on
-/// data are made by `records` or by `plain`.
+/// Builds a hierarchical logistic regression scaled from the batch to all records. The parts that depend on data come
+/// from `records` or from `plain`.
 fn model<'b>(
     builder: &'b Builder,
     columns: impl FnOnce(Expr<'b>, Expr<'b>) -> (Expr<'b>, Expr<'b>, Expr<'b>),
@@ -67,7 +67,7 @@ fn model<'b>(
         + tau.exponential_lpdf(1.0)
 }
 
-/// Data as record columns.
+/// Builds the model with data as record columns.
 fn recorded(data: &Data) -> Graph {
     let builder = Builder::new();
     let target = model(&builder, |beta, effects| {
@@ -80,7 +80,7 @@ fn recorded(data: &Data) -> Graph {
     builder.try_graph(target).expect("a right model")
 }
 
-/// Data as constants.
+/// Builds the model with data as constants.
 fn plain(data: &Data) -> Graph {
     let builder = Builder::new();
     let n = data.y.len();
@@ -254,7 +254,7 @@ fn the_slow_evaluator_takes_the_same_batches() {
     }
 }
 
-/// Batch gradients over a partition of the records add up to the full gradient.
+/// The batch gradients over a partition of the records add up to the full gradient.
 #[test]
 fn an_epoch_of_batches_adds_up() {
     let data = Data::all();
@@ -281,8 +281,8 @@ fn an_epoch_of_batches_adds_up() {
     }
 }
 
-/// Operations along the record axis that the regression does not use: columns of several numbers a
-/// record, values of data only, maxima, and scalars broadcast over records.
+/// The operations along the record axis are those that the regression does not use: columns of several numbers per
+/// record, values that depend only on data, maxima, and scalars broadcast over records.
 #[test]
 fn record_operations_agree_with_the_slow_evaluator() {
     let mut graph = Graph::new();

@@ -1,4 +1,4 @@
-//! Shared values: one value for all lanes, gradients summed over lanes.
+//! Tests shared values, which have one value for all lanes. Their gradients are summed over lanes.
 
 use jensen_graph::exec::SharedProgram;
 use jensen_graph::{Graph, MatMul, NodeId, evaluate};
@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 const HIDDEN: usize = 3;
 const INPUTS: usize = 4;
 
-/// Half the squared output of a one-layer network whose weights are shared and whose input is a lane.
+/// Returns half the squared output of a one-layer network. Its weights are shared, and its input is a lane.
 fn network(graph: &mut Graph, weights: NodeId, x: NodeId) -> NodeId {
     let scaled = graph.exp(weights);
     let dims = MatMul {

@@ -1,4 +1,4 @@
-//! The single-precision executor against the slow evaluator, and its guarantees.
+//! Tests the single-precision executor against the slow evaluator, and its guarantees.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape, SingleProgram, evaluate};
 use jensen_math::simd::Simd;
@@ -17,7 +17,7 @@ fn product(m: usize, k: usize) -> MatMul {
     }
 }
 
-/// A network with every kind of step; returns the graph and the lengths of its inputs.
+/// Builds a network with every kind of step. Returns the graph and the lengths of its inputs.
 fn network(hidden: usize, out: usize) -> Graph {
     let mut g = Graph::new();
     let w1 = g.shared_input(hidden * IN);

@@ -1,5 +1,5 @@
-//! Solvers: values against closed forms, gradients and Hessian-vector products against differences, single lanes, and
-//! every pass of the executor against the slow evaluator.
+//! Tests solvers: values against closed forms, gradients and Hessian-vector products against differences, single
+//! lanes, and every pass of the executor against the slow evaluator.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, NodeId, Solver, SolverKind, evaluate};
@@ -8,7 +8,7 @@ use jensen_math::solvers::{Ends, Integral, Method, NODE, Ode, Root};
 
 const METHODS: [Method; 3] = [Method::DormandPrince, Method::CashKarp, Method::Radau];
 
-/// A body with the inputs of its kind.
+/// Builds a body with the inputs of its kind.
 fn body(inputs: [usize; 3], rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -> NodeId) -> Graph {
     let mut graph = Graph::new();
     let [clock, states, parameters] = inputs.map(|len| graph.input(len));
@@ -17,7 +17,7 @@ fn body(inputs: [usize; 3], rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -
     graph
 }
 
-/// The body of a differential equation: `rates(t, y, θ)` times the extent of the interval.
+/// Builds the body of a differential equation: `rates(t, y, θ)` times the extent of the interval.
 fn equation(ode: Ode, rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -> NodeId) -> Solver {
     let m = ode.parameters;
     let body = body([1, ode.states, m + 2], |g, clock, y, p| {
@@ -46,7 +46,7 @@ fn ode(method: Method, (states, parameters, times): (usize, usize, usize), toler
     }
 }
 
-/// Predators and prey, with a seasonal forcing, which makes the solution depend on time.
+/// Returns a model of predators and prey with a seasonal forcing, which makes the solution depend on time.
 fn predators(method: Method, times: usize, tolerance: f64) -> Solver {
     equation(ode(method, (2, 4, times), tolerance), |g, t, y, p| {
         let [u, v] = [0, 1].map(|i| g.element(y, i));
@@ -64,7 +64,7 @@ fn predators(method: Method, times: usize, tolerance: f64) -> Solver {
     })
 }
 
-/// The chemical reaction of Robertson (1966), with its rate constants as parameters.
+/// Returns the chemical reaction of Robertson (1966), with its rate constants as parameters.
 fn robertson(times: usize, tolerance: f64) -> Solver {
     equation(
         ode(Method::Radau, (3, 3, times), tolerance),
@@ -84,8 +84,8 @@ fn robertson(times: usize, tolerance: f64) -> Solver {
     )
 }
 
-/// A log density in which `arguments` maps z of length `dim` to the solver's x; its value is a smooth function of the
-/// results with `scale`.
+/// Builds a log density in which `arguments` maps z of length `dim` to the solver's x. Its value is a smooth function
+/// of the results with `scale`.
 fn density(
     solver: Solver,
     dim: usize,
@@ -145,8 +145,8 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Gradient against differences of values, product against differences of gradients, the executor against the slow
-/// evaluator, and the text form.
+/// Checks the gradient against differences of values, the product against differences of gradients, the executor
+/// against the slow evaluator, and the text form.
 fn check(what: &str, graph: &Graph, z: &[f64], tolerance: f64) {
     let density = GraphDensity::new(graph, Execution::default());
     let (value, gradient) = value_grad(&density, z, 1);
@@ -185,7 +185,8 @@ fn check(what: &str, graph: &Graph, z: &[f64], tolerance: f64) {
     assert_close(&format!("{what}: slow gradient"), &slow[1], &gradient, 1e-5);
 }
 
-/// z: log of four parameters, two states, two increments of time; three output times, the first time given.
+/// Computes the arguments from z: the logs of four parameters, two states, and two increments of time. There are
+/// three output times, the first of which is given.
 fn predator_arguments(g: &mut Graph, z: NodeId) -> NodeId {
     let theta = g.slice(z, 0, 4);
     let theta = g.exp(theta);
@@ -231,7 +232,7 @@ fn methods_agree() {
     }
 }
 
-/// An oscillator has a closed form.
+/// An oscillator has a solution in closed form.
 #[test]
 fn oscillator() {
     for method in METHODS {
@@ -307,7 +308,8 @@ fn stiff_reaction() {
     );
 }
 
-/// The same reaction as residuals, the last one of which conserves mass: values as above, and every pass.
+/// The same reaction is written as residuals, the last of which conserves mass. The test checks values as above, and
+/// every pass.
 #[test]
 fn stiff_reaction_that_conserves_mass() {
     let residuals = |times: usize, tolerance: f64| {
@@ -362,7 +364,7 @@ fn stiff_reaction_that_conserves_mass() {
     check("Robertson with mass", &graph, &z, 1e-5);
 }
 
-/// The error of an implicit solution stays near its tolerance in every state: the tolerance includes the states,
+/// The error of an implicit solution stays near its tolerance in every state. The tolerance includes the states,
 /// although the error estimate is of lower order than they are.
 #[test]
 fn stiff_errors_stay_near_their_tolerances() {
@@ -389,7 +391,7 @@ fn stiff_errors_stay_near_their_tolerances() {
     }
 }
 
-/// A cube root and the point where a curve meets it, from starts that differ by lane.
+/// Builds a cube root and the point where a curve meets it, from starts that differ by lane.
 fn roots() -> Graph {
     let root = Root {
         unknowns: 2,
@@ -436,7 +438,7 @@ fn roots_and_their_derivatives() {
     assert!((found(1.3) - expected).abs() < 1e-11);
 }
 
-/// ∫ exp(−θ₀ x) (1 + sin(θ₁ x)) dx
+/// Returns ∫ exp(−θ₀ x) (1 + sin(θ₁ x)) dx.
 fn integral(lower: bool, upper: bool) -> Solver {
     let integral = Integral {
         ends: Ends { lower, upper },
@@ -508,7 +510,7 @@ fn integrals_and_their_derivatives() {
     }
 }
 
-/// A lane has the same bits alone and with any neighbours, also with lanes that are slow, fail, or end at once.
+/// A lane has the same bits alone and with any neighbours, including lanes that are slow, fail, or end at once.
 #[test]
 fn lanes_stand_alone() {
     let solvers = [
@@ -585,7 +587,7 @@ fn data_are_solved_once() {
     assert!(value[0].is_finite() && gradient == [0.0]);
 }
 
-/// A lane whose steps run out is rejected, and only that.
+/// A lane that exceeds the limit of steps is rejected, and no other lane is.
 #[test]
 fn steps_are_limited() {
     let mut solver = predators(Method::DormandPrince, 2, 1e-8);
@@ -598,7 +600,7 @@ fn steps_are_limited() {
     assert!(value[0].is_nan() && gradient.iter().all(|g| g.is_nan()));
 }
 
-/// Text that states a solver wrongly is refused with its line, and never panics.
+/// A text that states a solver wrongly is refused with its line, and never causes a panic.
 #[test]
 fn malformed_solvers_are_refused() {
     let mut graph = Graph::new();

@@ -1,5 +1,5 @@
-//! Every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs: values, gradients and
-//! Hessian-vector products end, fast and slow values agree, and a lane's bits are its own.
+//! Tests every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs. Values, gradients
+//! and Hessian-vector products end, fast and slow values agree, and a lane's bits do not depend on other lanes.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, evaluate};
@@ -20,7 +20,8 @@ const SPECIAL: [f64; 12] = [
     -2.0,
 ];
 
-/// Whether an operation may answer NaN with a number: comparisons, powers and choices do by their definition.
+/// Returns whether an operation may return a number for a NaN argument. Comparisons, powers and selections do, by
+/// their definition.
 fn may_be_finite(op: ElemOp, args: &[f64]) -> bool {
     match op {
         ElemOp::Eq | ElemOp::Lt | ElemOp::Le | ElemOp::Sign | ElemOp::Pivot | ElemOp::Select => {
@@ -35,7 +36,7 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-/// Values, gradients and products at the draws, each a row of coordinates, in blocks of this number of lanes.
+/// Returns values, gradients and products at the draws, each a row of coordinates, in blocks of this number of lanes.
 fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<f64>; 3] {
     let dim = density.dim();
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
@@ -80,13 +81,13 @@ fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<
     found
 }
 
-/// Whether an argument is tested: programs have only data as whole numbers, and refuse sizes beyond a limit.
+/// Returns whether an argument is tested. Programs use only data as whole numbers, and refuse sizes above a limit.
 fn counts(op: ElemOp, which: usize) -> bool {
     let name = op.name();
     which == 0 && name.starts_with("bessel_") || which == 2 && name == "wiener_ratio"
 }
 
-/// All draws of special numbers.
+/// Returns all draws of special numbers.
 fn draws(op: ElemOp) -> Vec<Vec<f64>> {
     let arity = op.arity();
     // All combinations of three arguments would take minutes, so the test has one number of each kind.
@@ -99,7 +100,7 @@ fn draws(op: ElemOp) -> Vec<Vec<f64>> {
     (0..count).filter(|&k| all(k)).map(draw).collect()
 }
 
-/// Argument i of draw k.
+/// Returns argument i of draw k.
 fn digit(special: &[f64], k: usize, i: usize) -> f64 {
     special[k / special.len().pow(i as u32) % special.len()]
 }
@@ -155,7 +156,7 @@ fn elementwise_operations_survive_special_values() {
     );
 }
 
-/// Side of the matrices.
+/// The number of rows and columns of the matrices.
 const N: usize = 3;
 
 /// A symmetric positive definite matrix and a column.

@@ -1,4 +1,4 @@
-//! The text form: printed and parsed back, and malformed texts.
+//! Tests the text form: printing, parsing back, and malformed texts.
 
 use crate::random_graphs::{build, config, noise, recipes};
 use jensen_graph::{Graph, evaluate};

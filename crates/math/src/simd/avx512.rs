@@ -1,4 +1,4 @@
-//! One 512-bit register.
+//! Implements the lanes with one 512-bit register.
 //!
 //! Every function here runs inside a wrapper that enables AVX-512 F, DQ, VL, BW, AVX2 and FMA (see `simd_fn!`), which
 //! is the safety condition of all intrinsics below.

@@ -1,4 +1,4 @@
-//! Eight virtual `f64` lanes and their dispatch at run time.
+//! Provides eight virtual `f64` lanes and their dispatch at run time.
 //!
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
 //! 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every operation, except for
@@ -33,12 +33,12 @@ pub mod lanes {
     pub use super::scalar::{ElementLanes, ScalarLanes};
 }
 
-/// Number of lanes in every [`F64x8`].
+/// The number of lanes in every [`F64x8`].
 pub const LANES: usize = 8;
 
 /// Eight `f64` lanes.
 ///
-/// All methods act lane by lane and are `#[inline(always)]`; a generic function over this trait must also be
+/// All methods act lane by lane and are `#[inline(always)]`. A generic function over this trait must also be
 /// `#[inline(always)]`, so that it is compiled with the features of its [`simd_fn!`](crate::simd_fn) wrapper.
 /// Arithmetic comes from the operator traits.
 pub trait F64x8:
@@ -56,30 +56,30 @@ pub trait F64x8:
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
-    /// Number of registers of one value. There are 32 of them if it is one register, and otherwise 16. Kernels size
-    /// their register blocks accordingly.
+    /// The number of registers of one value. There are 32 registers in total if this is one, and 16 otherwise.
+    /// Kernels size their register blocks accordingly.
     const REGISTERS: usize;
 
-    /// Number of values that [`load`](Self::load) reads and [`store`](Self::store) writes: one per lane or, in the
-    /// lanes of an [`element_fn!`](crate::element_fn), fewer, each of which represents several lanes.
+    /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. It is one per lane or,
+    /// in the lanes of an [`element_fn!`](crate::element_fn), fewer, each of which represents several lanes.
     const WIDTH: usize = LANES;
 
-    /// The same number in every lane.
+    /// Puts the same number in every lane.
     fn splat(x: f64) -> Self;
 
-    /// Reads `WIDTH` numbers; no alignment is needed.
+    /// Reads `WIDTH` numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for reading `WIDTH` `f64`.
     unsafe fn load(p: *const f64) -> Self;
 
-    /// Writes `WIDTH` numbers; no alignment is needed.
+    /// Writes `WIDTH` numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for writing `WIDTH` `f64`.
     unsafe fn store(self, p: *mut f64);
 
-    /// Returns `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    /// Returns `self * b + c`, rounded once. It is rounded twice on a machine without fused multiply-add.
     fn fma(self, b: Self, c: Self) -> Self;
 
     /// Returns `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
@@ -88,19 +88,19 @@ pub trait F64x8:
     /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// Returns `if self < b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`, which is the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// Returns `if self > b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`, which is the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
     /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Returns the largest integer not above.
+    /// Returns the largest integer that is not above the number.
     fn floor(self) -> Self;
 
-    /// Returns the nearest integer, ties to even.
+    /// Returns the nearest integer, with ties to even.
     fn round(self) -> Self;
 
     /// Returns the nearest integer towards zero.
@@ -109,59 +109,60 @@ pub trait F64x8:
     /// Returns the magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// Returns `self * 2^n` for integral `|n| <= 2000`, rounded once; `|self|` is 0, infinite, NaN or in
+    /// Returns `self * 2^n` for integral `|n| <= 2000`, rounded once. `|self|` must be 0, infinite, NaN or in
     /// `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`: the sum that rounds to
+    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`, the sum that rounds to
     /// `n`.
     fn pow2_of_sum(self) -> Self;
 
-    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
-    /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including
+    /// subnormal numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative
+    /// numbers and NaN.
     fn split_pow2(self) -> (Self, Self);
 
     /// Returns `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two
     /// such numbers are exact.
     fn high_bits(self) -> Self;
 
-    /// Returns `self < b`, false for NaN.
+    /// Returns whether `self < b`, which is false for NaN.
     fn lt(self, b: Self) -> Self::Mask;
 
-    /// Returns `self <= b`, false for NaN.
+    /// Returns whether `self <= b`, which is false for NaN.
     fn le(self, b: Self) -> Self::Mask;
 
-    /// Returns `self == b`, false for NaN.
+    /// Returns whether `self == b`, which is false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// Returns `self > b`, false for NaN.
+    /// Returns whether `self > b`, which is false for NaN.
     #[inline(always)]
     fn gt(self, b: Self) -> Self::Mask {
         b.lt(self)
     }
 
-    /// Returns `self >= b`, false for NaN.
+    /// Returns whether `self >= b`, which is false for NaN.
     #[inline(always)]
     fn ge(self, b: Self) -> Self::Mask {
         b.le(self)
     }
 
-    /// Returns whether the lane is NaN.
+    /// Returns whether each lane is NaN.
     fn is_nan(self) -> Self::Mask;
 
-    /// Returns whether the sign bit is set; true for -0 and for negative NaN.
+    /// Returns whether the sign bit is set. This is true for -0 and for negative NaN.
     fn is_sign_negative(self) -> Self::Mask;
 
-    /// Combines both masks by a logical and.
+    /// Returns the lanes that are true in both masks.
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// Combines both masks by a logical or.
+    /// Returns the lanes that are true in either mask.
     fn or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
     /// Returns the opposite mask.
     fn not(a: Self::Mask) -> Self::Mask;
 
-    /// Bit `i` is lane `i`.
+    /// Returns the mask as bits, where bit `i` is lane `i`.
     fn mask_bits(a: Self::Mask) -> u8;
 
     /// Returns the mask whose lane `i` is bit `i`.
@@ -179,13 +180,13 @@ pub trait F64x8:
         Self::mask_bits(a) == 0xff
     }
 
-    /// Returns `yes` in lanes where the mask is true, `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Computes the sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
+    /// Returns the sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
     fn sum(self) -> f64;
 
-    /// Computes the lanes as an array.
+    /// Returns the lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f64; LANES] {
         let mut a = [0.0; LANES];
@@ -194,14 +195,14 @@ pub trait F64x8:
         a
     }
 
-    /// Returns lanes from an array.
+    /// Creates lanes from an array.
     #[inline(always)]
     fn from_array(a: [f64; LANES]) -> Self {
         // SAFETY: the array has eight numbers.
         unsafe { Self::load(a.as_ptr()) }
     }
 
-    /// Returns lanes that are all zero.
+    /// Creates lanes that are all zero.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
@@ -222,7 +223,7 @@ pub trait F64x8:
         Self::from_array(out)
     }
 
-    /// [`patch`](Self::patch) for a function of two arguments.
+    /// Like [`patch`](Self::patch), but for a function of two arguments.
     #[inline(always)]
     fn patch2(self, mask: Self::Mask, a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -256,9 +257,9 @@ pub enum Simd {
 /// The reason why a name is not a [`Simd`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimdError {
-    /// No such level.
+    /// There is no level with this name.
     Unknown(String),
-    /// The level exists, but this machine lacks it. The field has its best level.
+    /// The level exists, but this machine lacks it.
     Unavailable {
         /// The requested level.
         wanted: &'static str,
@@ -344,7 +345,7 @@ impl Simd {
         false
     }
 
-    /// Runs a kernel compiled for this level.
+    /// Runs a kernel that is compiled for this level.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         run_kernel(self, kernel)
@@ -382,13 +383,13 @@ impl FromStr for Simd {
     }
 }
 
-/// A computation written once over [`F64x8`], for [`Simd::run`]; [`simd_fn!`](crate::simd_fn) is shorter if no state is
-/// captured.
+/// A computation written once over [`F64x8`], for [`Simd::run`]. If it captures no state,
+/// [`simd_fn!`](crate::simd_fn) is shorter.
 pub trait Kernel {
     /// The result of the computation.
     type Output;
 
-    /// The computation. Mark the implementation `#[inline(always)]`.
+    /// Performs the computation. Mark the implementation `#[inline(always)]`.
     fn run<V: F64x8>(self) -> Self::Output;
 }
 
@@ -398,7 +399,7 @@ pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        /// Bytes of a cache line.
+        /// The size of a cache line in bytes.
         const LINE: usize = 64;
         let first = numbers.as_ptr().cast::<i8>();
         for at in (0..std::mem::size_of_val(numbers)).step_by(LINE) {
@@ -424,7 +425,7 @@ crate::simd_fn! {
 /// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling it is sound
 ///   on the machine that returned `simd`.
 ///
-/// `V` is the lane type in the body; further type parameters with a single bound may follow it. Lifetimes are elided.
+/// `V` is the lane type in the body. Further type parameters with a single bound may follow it. Lifetimes are elided.
 /// Everything the body calls must be `#[inline(always)]` to be compiled with the same instructions.
 ///
 /// ```

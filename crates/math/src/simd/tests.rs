@@ -1,4 +1,4 @@
-//! Every operation on every level against plain Rust.
+//! Tests every operation on every level against plain Rust.
 
 use super::{F64x8, Kernel, LANES, Simd, SimdError};
 
@@ -30,7 +30,7 @@ const SPECIAL: [f64; 24] = [
     4503599627370497.5,
 ];
 
-/// Results of all operations on a pair of lane vectors, each as eight bit patterns.
+/// The results of all operations on a pair of lane vectors, each as eight bit patterns.
 struct AllOps {
     a: [f64; LANES],
     b: [f64; LANES],

@@ -1,4 +1,4 @@
-//! The coefficients of Radau IIA collocation with an odd number of stages.
+//! Computes the coefficients of Radau IIA collocation with an odd number of stages.
 //!
 //! Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c are the roots
 //! of `P_s − P_{s−1}` on [0, 1], and A integrates the Lagrange polynomials of the nodes. The eigenvalues of A⁻¹ split
@@ -11,22 +11,22 @@ use num_complex::Complex64;
 
 use super::linear::Factor;
 
-/// One method.
+/// A collocation method.
 #[derive(Debug)]
 pub(super) struct Collocation {
-    /// Number of stages; the order is 2 s − 1.
+    /// The number of stages s. The order is 2 s − 1.
     pub stages: usize,
-    /// Nodes, of which the last is 1.
+    /// The nodes, of which the last is 1.
     pub nodes: Vec<f64>,
     /// A⁻¹, row-major.
     pub inverse: Vec<f64>,
-    /// Eigenvalues of A⁻¹: first the real one, then one of each conjugate pair.
+    /// The eigenvalues of A⁻¹. The real one comes first, followed by one of each conjugate pair.
     pub eigenvalues: Vec<Complex64>,
-    /// Eigenvectors: `vectors[k][i]`.
+    /// The eigenvectors: `vectors[k][i]`.
     pub vectors: Vec<Vec<Complex64>>,
-    /// Rows of the inverse of the matrix of eigenvectors.
+    /// The rows of the inverse of the matrix of eigenvectors.
     pub duals: Vec<Vec<Complex64>>,
-    /// Weights of the stages in the error estimate.
+    /// The weights of the stages in the error estimate.
     pub error: Vec<f64>,
     /// Row k − 1 contains the weights of the stages in the coefficient of power k of the polynomial through the stages
     /// and 0.
@@ -34,7 +34,7 @@ pub(super) struct Collocation {
 }
 
 impl Collocation {
-    /// Returns the method with three or five stages, computed once.
+    /// Returns the method with three or five stages, which is computed once.
     pub fn with(stages: usize) -> &'static Collocation {
         static THREE: OnceLock<Collocation> = OnceLock::new();
         static FIVE: OnceLock<Collocation> = OnceLock::new();
@@ -122,8 +122,8 @@ impl Collocation {
     }
 }
 
-/// Computes the roots of `P_s − P_{s−1}` moved to [0, 1], ascending: bisection between sign changes, then Newton's
-/// method.
+/// Returns the roots of `P_s − P_{s−1}` moved to [0, 1], ascending. They are found by bisection between sign changes,
+/// and then by Newton's method.
 fn nodes(s: usize) -> Vec<f64> {
     let value = |x: f64| {
         let (mut before, mut now) = (1.0, x);
@@ -159,9 +159,9 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// Returns the eigenvalues of a real matrix whose eigenvalues are distinct and of which one is real: the roots of its
-/// characteristic polynomial, by the simultaneous iteration of Durand and Kerner. The real one first, followed by those
-/// above the real axis.
+/// Returns the eigenvalues of a real matrix whose eigenvalues are distinct and of which one is real. They are the
+/// roots of its characteristic polynomial, found by the simultaneous iteration of Durand and Kerner. The real one
+/// comes first, followed by those above the real axis.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     // Faddeev and LeVerrier: coefficients from the leading one down.
     let mut coefficients = vec![1.0];
@@ -216,7 +216,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Returns rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
+/// Returns the rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();

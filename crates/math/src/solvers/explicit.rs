@@ -1,4 +1,4 @@
-//! Explicit Runge-Kutta pairs over lanes.
+//! Makes steps of explicit Runge-Kutta pairs over lanes.
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
@@ -9,29 +9,31 @@ use crate::simd_fn;
 pub(super) struct Pair {
     /// The error of a step shrinks with its length to this power.
     order: f64,
-    /// A step of length h errs for `y' = λy` by about |hλ| to the power of `order + 1`, divided by this.
+    /// A step of length h has, for `y' = λy`, an error of about |hλ| to the power of `order + 1`, divided by this
+    /// number.
     perturbations: f64,
     nodes: &'static [f64],
     /// Row i contains the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// Weights of the better solution; empty if they are those of the last stage, which then lies at the end of the
-    /// step.
+    /// The weights of the better solution. `None` if they are those of the last stage, which then lies at the end of
+    /// the step.
     weights: Option<&'static [f64]>,
-    /// Weights of the better solution minus the weights of the other solution.
+    /// The weights of the better solution minus those of the other one.
     errors: &'static [f64],
-    /// Weights of a coarser error estimate, if there are two: e²/√(e² + c²/100) for an error e and a coarser one c.
+    /// The weights of a coarser error estimate, if there are two. With errors e and c, where c is the coarser one,
+    /// the estimate is e²/√(e² + c²/100).
     correction: Option<&'static [f64]>,
 }
 
 impl Pair {
-    /// Weights of the better solution.
+    /// Returns the weights of the better solution.
     fn weights(&self) -> &'static [f64] {
         self.weights
             .unwrap_or_else(|| self.stages[self.stages.len() - 1])
     }
 }
 
-/// Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
+/// The pair of Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
 pub(super) const DORMAND_PRINCE: Pair = Pair {
     order: 5.0,
     perturbations: 3600.0,
@@ -75,8 +77,8 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
     correction: None,
 };
 
-/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected
-/// by the one of order 3.
+/// The pair of order 8 of Dormand and Prince (Hairer, Nørsett and Wanner, II.10): DOP853. Its error estimate is the
+/// estimate of order 5, corrected by the estimate of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
     // 1 / |1/9! − c₉| for the coefficient of its stability function.
@@ -224,8 +226,8 @@ pub(super) const DOP853: Pair = Pair {
     ]),
 };
 
-/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying
-/// right-hand sides*.
+/// The pair of Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly
+/// varying right-hand sides*.
 pub(super) const CASH_KARP: Pair = Pair {
     order: 5.0,
     perturbations: 3600.0,
@@ -262,17 +264,17 @@ pub(super) const CASH_KARP: Pair = Pair {
     correction: None,
 };
 
-/// A pair that solves a problem.
+/// Makes steps of a pair for one problem.
 pub(super) struct Explicit<'a> {
     pair: &'a Pair,
     ode: &'a Ode,
-    /// Rates of the stages.
+    /// The rates of the stages.
     rates: Vec<Vec<f64>>,
     /// The times of the stages.
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// Errors of an attempt, and zeros, to which they are added.
+    /// The errors of an attempt, and zeros, to which they are added.
     errors: Vec<f64>,
     nothing: Vec<f64>,
     /// The coarser errors in units of the tolerance.
@@ -283,8 +285,8 @@ pub(super) struct Explicit<'a> {
     pulling: Pulling,
 }
 
-/// Scratch memory for a step backwards: adjoints of the stages, adjoints of the parameters at one stage, and the rates
-/// of that stage.
+/// The scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage,
+/// and the rates of that stage.
 #[derive(Default)]
 struct Pulling {
     pulled: Vec<Vec<f64>>,
@@ -292,11 +294,11 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers from `at` on in all rows, from `lane` on
-/// in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and
+/// at `lane` in `length`.
 ///
 /// # Panics
-/// Used if these are absent.
+/// Panics if a row is too short.
 #[inline(always)]
 fn combined<V: F64x8, const N: usize>(
     out: &mut [f64],
@@ -332,7 +334,7 @@ fn combined<V: F64x8, const N: usize>(
 }
 
 simd_fn! {
-    /// Computes `out = base + length · Σ weight · rate`, rows of lanes.
+    /// Computes `out = base + length · Σ weight · rate` for rows of lanes.
     fn combine, combine_fn = <V>(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
         let lanes = length.len();
         for first in (0..out.len()).step_by(lanes) {
@@ -356,7 +358,7 @@ simd_fn! {
         }
     }
 
-    /// Computes the largest of `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
+    /// Updates the largest `|error| / (absolute + relative · size)` so far, for a row of lanes. NaN is preserved.
     pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
@@ -366,7 +368,7 @@ simd_fn! {
         }
     }
 
-    /// Computes e²/√(e² + c²/100) of errors e and coarser ones c.
+    /// Computes e²/√(e² + c²/100) of errors e and coarser errors c.
     fn correct, correct_fn = <V>(errors: &mut [f64], coarse: &[f64]) {
         for (error, coarse) in errors.iter_mut().zip(coarse) {
             let size = (*error * *error + 0.01 * coarse * coarse).sqrt();
@@ -394,7 +396,7 @@ simd_fn! {
         }
     }
 
-    /// Computes the largest of `|b − a| / (perturbation · unit)` so far, for a row of lanes.
+    /// Updates the largest `|b − a| / (perturbation · unit)` so far, for a row of lanes.
     fn steepest, steepest_fn = <V>(slopes: &mut [f64], rates: [&[f64]; 2], units: &[f64]) {
         let moved = rates[0].iter().zip(rates[1]);
         for ((slope, (a, b)), unit) in slopes.iter_mut().zip(moved).zip(units) {
@@ -462,8 +464,8 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// Perturbations are followed to 1000 tolerances, but at most to this value, because they are derivatives, which affect
-/// gradients as a whole.
+/// The upper limit of the error that is allowed for perturbations. The allowed error is 1000 tolerances, but at most
+/// this value, because perturbations are derivatives, which affect gradients as a whole.
 const FOLLOWED: f64 = 1e-5;
 
 /// The scale of perturbations, relative to the states.
@@ -687,7 +689,7 @@ impl Scheme for Explicit<'_> {
 mod tests {
     use super::*;
 
-    /// Numbers without a pattern, some of which are not finite.
+    /// Returns numbers without a pattern, some of which are not finite.
     fn rows(count: usize, salt: usize) -> Vec<f64> {
         (0..count)
             .map(|i| match (i * 7 + salt) % 31 {

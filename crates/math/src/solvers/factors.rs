@@ -1,4 +1,4 @@
-//! Small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
+//! Factors and solves small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
 
 use num_complex::Complex64;
 
@@ -6,22 +6,22 @@ use super::System;
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// A factored `n × n` matrix of each lane, column-major rows of lanes, by elimination with row exchanges. The diagonal
-/// has reciprocals.
+/// The factors of an `n × n` matrix of each lane, by elimination with row exchanges. They are column-major rows of
+/// lanes. The diagonal has reciprocals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factors {
     n: usize,
     re: Vec<f64>,
     im: Vec<f64>,
-    /// The row that each one was exchanged with.
+    /// The row with which each row was exchanged.
     pivots: Vec<f64>,
     largest: Vec<f64>,
 }
 
-/// Number of values computed between two checks whether the system gives up. They take about a millisecond.
+/// The number of values computed between two checks whether the system gives up. They take about a millisecond.
 const PART: usize = 1 << 20;
 
-/// Returns the row `to`, and row `from` to be read.
+/// Returns row `to` for writing, and row `from` for reading.
 #[inline(always)]
 fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], &[f64]) {
     let (low, high) = rows.split_at_mut(to.max(from) * lanes);
@@ -32,7 +32,7 @@ fn pair(rows: &mut [f64], lanes: usize, to: usize, from: usize) -> (&mut [f64], 
     }
 }
 
-/// Computes `to -= a · b`, rows of complex lanes.
+/// Computes `to -= a · b` for rows of complex lanes.
 #[inline(always)]
 fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -45,7 +45,7 @@ fn subtract(to: [&mut [f64]; 2], a: [&[f64]; 2], b: [&[f64]; 2]) {
     }
 }
 
-/// Computes `to *= a`, rows of complex lanes.
+/// Computes `to *= a` for rows of complex lanes.
 #[inline(always)]
 fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     let [to_re, to_im] = to;
@@ -251,7 +251,8 @@ impl Factors {
         }
     }
 
-    /// Solves with the matrices or their transposes (not conjugated) in place. Real and imaginary parts have `n` rows.
+    /// Solves with the matrices or their transposes (not conjugated) in place. The real and imaginary parts have `n`
+    /// rows each.
     pub fn solve(&self, simd: Simd, re: &mut [f64], im: &mut [f64], transposed: bool) {
         let factors = [&self.re[..], &self.im[..], &self.pivots[..]];
         if transposed {
@@ -267,7 +268,7 @@ mod tests {
     use super::super::Point;
     use super::*;
 
-    /// A system that is only factored.
+    /// A test system that is only factored.
     struct Still(Simd);
 
     impl System for Still {
@@ -308,7 +309,8 @@ mod tests {
         assert!(solution(&factors).iter().all(|x| x.is_finite()));
     }
 
-    /// Solutions of three systems with and without a transpose, with small residuals, and their bits.
+    /// Returns solutions of three systems with and without a transpose, as bits. Checks that their residuals are
+    /// small.
     fn solved(simd: Simd, n: usize, lanes: usize) -> Vec<u64> {
         let a: Vec<f64> = (0..n * n * lanes)
             .map(|k| ((k * k * 7 + 3 * k) % 11) as f64 - 5.0 + 0.01 * (k % 7) as f64)

@@ -1,8 +1,8 @@
-//! Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
+//! Makes Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
 //!
 //! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
 //! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
-//! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K
+//! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`. The Jacobian of a system has the columns of K
 //! followed by the columns of M. With `F = y′ − f(y)`, all this equals `radau`.
 //!
 //! The state of algebraic variables at the start is irrelevant: the last stage satisfies all equations, and no part of
@@ -17,14 +17,14 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// Share of an interval within which a consistent start moves negligibly.
+/// The share of an interval within which a consistent start moves negligibly.
 const INSTANT: f64 = 1e-8;
 
-/// Largest jump of a state at the start, relative to it or to 1 if it is less.
+/// The largest jump of a state at the start, relative to the state, or to 1 if the state is smaller.
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
-    /// Computes `out *= factor`, rows of lanes.
+    /// Computes `out *= factor` for rows of lanes.
     fn scale_rows, scale_rows_fn = <V>(out: &mut [f64], factor: &[f64]) {
         for out in out.chunks_exact_mut(factor.len()) {
             out.iter_mut().zip(factor).for_each(|(out, factor)| *out *= factor);
@@ -33,7 +33,8 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Returns derivatives at the start with respect to time, first steps, and the slots that cannot begin.
+    /// Computes the derivatives at the start with respect to time, and the first steps. Returns the slots that cannot
+    /// begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,8 +65,8 @@ impl Ode {
             .collect()
     }
 
-    /// Returns the slots with an inconsistent start. A Newton step for a backward difference over an instant moves the
-    /// states with derivatives negligibly, and the others to their consistent values.
+    /// Returns whether each slot has an inconsistent start. A Newton step for a backward difference over an instant
+    /// moves the states with derivatives negligibly, and the others to their consistent values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -128,7 +129,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Computes derivatives with respect to the clock, at the end of a step with these stages, for all copies.
+    /// Returns the derivatives with respect to the clock, at the end of a step with these stages, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -139,7 +140,8 @@ impl Radau<'_> {
         v
     }
 
-    /// States and derivatives at stage `i`. For copies that have not moved, the states of the start and no derivatives.
+    /// Moves to the states and derivatives at stage `i`. Copies that have not moved get the states of the start and
+    /// no derivatives.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,
@@ -227,8 +229,9 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes products of the negated weights of the stages with the derivatives of the residuals: with respect to
-    /// the states at the start and to parameters, or, without parameters, with respect to the stages.
+    /// Computes products of the negated weights of the stages with the derivatives of the residuals. With parameters,
+    /// the derivatives are with respect to the states at the start and to parameters, and otherwise with respect to
+    /// the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -1,5 +1,5 @@
-//! Integrals by the double exponential rule of Takahasi and Mori (1974) for each lane, with integrands evaluated for
-//! all lanes at once.
+//! Computes integrals for each lane by the double exponential rule of Takahasi and Mori (1974). Integrands are
+//! evaluated for all lanes at once.
 //!
 //! A node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit is
 //! `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The limits therefore act like parameters of the
@@ -8,40 +8,40 @@
 
 use super::{Differentiable, Point, System};
 
-/// The finite limits.
+/// Which limits are finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
-    /// The lower limit.
+    /// Whether the lower limit is finite.
     pub lower: bool,
-    /// The upper limit.
+    /// Whether the upper limit is finite.
     pub upper: bool,
 }
 
-/// An integral over parameters `(a, b, θ)`: the system returns the integrand times its weight, one row.
+/// An integral over parameters `(a, b, θ)`. The system returns one row, the integrand times its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// The finite limits.
+    /// Which limits are finite.
     pub ends: Ends,
-    /// Number of parameters, including the limits.
+    /// The number of parameters, including the limits.
     pub parameters: usize,
-    /// Tolerance relative to the integral of the integrand's absolute value.
+    /// The tolerance, relative to the integral of the integrand's absolute value.
     pub relative: f64,
 }
 
-/// Number of rows per node.
+/// The number of rows per node.
 pub const NODE: usize = 6;
 
-/// Nodes beyond this argument have negligible weight.
+/// The argument beyond which nodes have negligible weight.
 const REACH: f64 = 6.5;
 
-/// On infinite intervals the nodes end at e^115, or 1e50, so that powers of them stay finite.
+/// The logarithm of the farthest node on infinite intervals, e^115 or 1e50, so that powers of nodes stay finite.
 const FARTHEST: f64 = 115.0;
 
-/// Largest number of halvings of the step.
+/// The largest number of halvings of the step.
 const LEVELS: u32 = 11;
 
 impl Integral {
-    /// Returns the node of an argument, and whether the sum includes it.
+    /// Returns the node of an argument, or `None` if the sum does not include it.
     fn node(&self, t: f64) -> Option<[f64; NODE]> {
         let half_pi = std::f64::consts::FRAC_PI_2;
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
@@ -90,7 +90,8 @@ impl Integral {
         }
     }
 
-    /// Returns the integrals of all copies, one row each, and the level of each lane; NaN if the sum does not converge.
+    /// Computes the integrals of all copies, one row each, and returns the level of each lane. An integral is NaN if
+    /// the sum does not converge.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -151,7 +152,7 @@ impl Integral {
         levels
     }
 
-    /// Returns whether the limits of a lane are ordered. Otherwise its integrals are NaN.
+    /// Returns whether the limits of a lane are ordered. Otherwise its integrals are set to NaN.
     fn begins(&self, x: &[f64], lanes: usize, lane: usize, out: &mut [f64], copies: usize) -> bool {
         let ordered = !(self.ends.lower && self.ends.upper) || x[lane] <= x[lanes + lane];
         if !ordered {
@@ -160,8 +161,8 @@ impl Integral {
         ordered
     }
 
-    /// Computes the products of `weights` (one row per copy) with the derivatives of the integrals at these levels with
-    /// respect to the first copy of the parameters.
+    /// Computes the products of `weights` with the derivatives of the integrals at these levels, with respect to the
+    /// first copy of the parameters. `weights` has one row per copy.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

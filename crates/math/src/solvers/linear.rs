@@ -1,8 +1,8 @@
-//! Factors of single small complex matrices, for coefficients.
+//! Factors single small complex matrices, for coefficients.
 
 use num_complex::Complex64;
 
-/// A factored `n × n` matrix, column-major, by elimination with row exchanges.
+/// The factors of an `n × n` matrix, column-major, by elimination with row exchanges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factor {
     n: usize,
@@ -63,7 +63,7 @@ impl Factor {
         }
     }
 
-    /// Solves with the matrix, in place.
+    /// Solves a system with the matrix, in place.
     pub fn solve(&self, x: &mut [Complex64]) {
         let n = self.n;
         for (p, pivot) in self.pivots.iter().enumerate() {

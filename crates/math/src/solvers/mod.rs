@@ -1,5 +1,5 @@
-//! Numerical solvers over lanes: ordinary differential equations, systems of equations and integrals, with exact
-//! derivatives of the computed solution.
+//! Solves ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives of
+//! the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | `trajectory` | the steps taken, and their adjoint |
 //! | `explicit` | Runge-Kutta pairs of Dormand and Prince (orders 5 and 8) and of Cash and Karp |
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
-//! | `implicit` | what is different where equations are `F(t, y, y′) = 0` |
+//! | `implicit` | differences for equations `F(t, y, y′) = 0` |
 //! | `root` | systems of equations by Powell's dogleg |
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
@@ -42,17 +42,17 @@ pub use trajectory::Trajectory;
 /// The point at which a [`System`] is evaluated: rows of `lanes` lanes each.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable: one row of time, or the rows of a quadrature node.
+    /// The independent variable. It is one row of time, or the rows of a quadrature node.
     pub clock: &'a [f64],
-    /// States, copy after copy.
+    /// The states, copy after copy.
     pub states: &'a [f64],
-    /// Parameters, copy after copy.
+    /// The parameters, copy after copy.
     pub parameters: &'a [f64],
-    /// Number of lanes, which is a multiple of [`System::granule`].
+    /// The number of lanes, which is a multiple of [`System::granule`].
     pub lanes: usize,
 }
 
-/// Rates `f(clock, states, parameters)`, lane by lane.
+/// Computes rates `f(clock, states, parameters)`, lane by lane.
 pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
@@ -64,8 +64,9 @@ pub trait System {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row, if the equations belong to a maximum and the objective
-    /// is known. Newton's steps increase it if they are not too long. `false` without an objective.
+    /// Writes the objective that the root maximises, as one row. There is an objective if the equations belong to a
+    /// maximum and its objective is known. Newton's steps increase the objective if they are not too long. Returns
+    /// `false` if there is none.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
@@ -76,18 +77,18 @@ pub trait System {
         false
     }
 
-    /// The number of lanes is a multiple of this.
+    /// Returns the number of which the number of lanes is a multiple.
     fn granule(&self) -> usize {
         1
     }
 
-    /// The instruction set of the solver's own arithmetic.
+    /// Returns the instruction set of the solver's own arithmetic.
     fn simd(&self) -> Simd {
         Simd::Scalar
     }
 }
 
-/// A [`System`] with products of weights and its derivatives.
+/// A [`System`] that also computes products of weights and its derivatives.
 pub trait Differentiable: System {
     /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters`, for all copies.
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);

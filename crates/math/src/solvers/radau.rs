@@ -1,4 +1,4 @@
-//! Radau IIA steps over lanes.
+//! Makes Radau IIA steps over lanes.
 //!
 //! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations with the Jacobian at its
 //! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
@@ -13,7 +13,7 @@
 //! triangular in the copies, which are solved one after another, so products with the derivatives of the rates are
 //! needed only once per copy. The backward pass uses the stages of the forward pass.
 //!
-//! The same stages solve equations `F(t, y, y′) = 0`; the module `implicit` describes the differences.
+//! The same stages solve equations `F(t, y, y′) = 0`. The module `implicit` describes the differences.
 //!
 //! All computations use rows of lanes. An iteration continues until its last lane has converged, and does not change
 //! converged lanes.
@@ -26,48 +26,49 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// Newton iterations for the first copy.
+/// The largest number of Newton iterations for the first copy.
 const ITERATIONS: usize = 14;
 
-/// Iterations for tangents and adjoints, which converge at the same rate but to rounding.
+/// The largest number of iterations for tangents and adjoints. They converge at the same rate as Newton's method, but
+/// to rounding.
 const REFINEMENTS: usize = 60;
 
-/// If the last step took at least this number of Newton iterations, the next step does not grow.
+/// The number of Newton iterations of the last step from which the next step does not grow.
 const SLOW: usize = 8;
 
-/// Largest share of the tolerance that the remaining error may have when Newton's method ends.
+/// The largest share of the tolerance that the remaining error may have when Newton's method ends.
 const SETTLED: f64 = 1e-3;
 
-/// Collocation that solves a problem.
+/// Makes collocation steps for one problem.
 pub(super) struct Radau<'a> {
     pub(super) method: &'static Collocation,
     pub(super) ode: &'a Ode,
     /// Whether the rates of the system are residuals of states and their derivatives.
     pub(super) implicit: bool,
     pub(super) simd: Simd,
-    /// For each eigenvalue λ the factors of `λ/h − J`.
+    /// The factors of `λ/h − J` for each eigenvalue λ.
     factors: Vec<Factors>,
-    /// 1/h of each slot, and 0 without a step.
+    /// 1/h of each slot, or 0 for a slot without a step.
     pub(super) per: Vec<f64>,
     /// The Jacobian at the start of the step.
     pub(super) jacobian: Vec<f64>,
     /// The Jacobians at the stages.
     pub(super) at_stages: Vec<f64>,
-    /// Rates at the stages, all copies.
+    /// The rates at the stages, for all copies.
     rates: Vec<f64>,
     pub(super) clock: Vec<f64>,
     pub(super) states: Vec<f64>,
-    /// The change of an iteration: stages of states.
+    /// The change of an iteration, one row per stage and state.
     pub(super) change: Vec<f64>,
     re: Vec<f64>,
     im: Vec<f64>,
     scratch: Vec<f64>,
 }
 
-/// The state of the iteration of a slot.
+/// The state of a slot's iteration.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
-    /// In progress, with the size of its last change.
+    /// It continues. The number is the size of its last change.
     Going(f64),
     Done,
     Failed,
@@ -88,7 +89,7 @@ simd_fn! {
         }
     }
 
-    /// Computes `out = base − per · out`, rows of lanes.
+    /// Computes `out = base − per · out` for rows of lanes.
     fn finish, finish_fn = <V>(out: &mut [f64], base: &[f64], per: &[f64]) {
         let lanes = per.len();
         for (out, base) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)) {
@@ -98,7 +99,7 @@ simd_fn! {
         }
     }
 
-    /// Computes `out += a · x` for a matrix of each lane, column-major, or its transpose.
+    /// Computes `out += a · x` for a column-major matrix of each lane, or for its transpose.
     pub(super) fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
         let n = x.len() / lanes;
         for j in 0..n {
@@ -114,7 +115,7 @@ simd_fn! {
         }
     }
 
-    /// Computes the largest size of rows so far, for each lane. NaN persists.
+    /// Updates the largest size of rows so far, for each lane. NaN persists.
     fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
         let lanes = most.len();
         for row in rows.chunks_exact(lanes) {
@@ -145,7 +146,7 @@ fn live(front: &Front, slot: usize) -> bool {
     front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
-/// Returns whether each slot is running, as 1 or 0.
+/// Writes to `active` whether each slot is running, as 1 or 0. Returns whether any slot is.
 fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
     active.clear();
     let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
@@ -175,7 +176,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The limit of the estimated error, in units of the tolerance.
+    /// Returns the limit of the estimated error, in units of the tolerance.
     fn allowed(&self) -> f64 {
         let stages = self.method.stages as f64;
         let relative = self.ode.relative;
@@ -273,7 +274,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Rates of all copies at all stages, for `moved` changed copies.
+    /// Computes the rates of all copies at all stages, for `moved` changed copies.
     fn evaluate(&mut self, system: &mut dyn System, front: &Front, z: &[f64], moved: usize) {
         let mut rates = std::mem::take(&mut self.rates);
         rates.resize(z.len(), 0.0);
@@ -298,8 +299,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// Computes `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages with rows of `stride`. It uses
-    /// only the stages of one copy, which are at the beginning of `x`.
+    /// Computes `change = base − A⁻¹ x / h`, or the same with the transpose of A⁻¹, for stages with rows of `stride`.
+    /// It uses only the stages of one copy, which are at the beginning of `x`.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -316,7 +317,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Computes the predicted stages, on the extrapolated polynomial of the previous step.
+    /// Predicts the stages, on the extrapolated polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -346,8 +347,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves for the stages of the first copy by Newton's method. Returns the number of iterations of each slot;
-    /// `None` if they did not converge.
+    /// Finds the stages of the first copy by Newton's method. Returns the number of iterations of each slot, or
+    /// `None` for a slot that did not converge.
     fn newton(
         &mut self,
         system: &mut dyn System,

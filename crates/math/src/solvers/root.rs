@@ -1,4 +1,4 @@
-//! Systems of equations `f(y, p) = 0` for each lane, with rates evaluated for all lanes at once.
+//! Solves systems of equations `f(y, p) = 0` for each lane, with rates evaluated for all lanes at once.
 //!
 //! The solver uses Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical Optimization*,
 //! sections 4.1 and 11.2). Near a regular root they are Newton's steps. If the equations belong to a maximum with a
@@ -8,12 +8,13 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order, a Newton
-/// step leaves less.
+/// The largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order, a
+/// Newton step leaves less.
 const SHARPER: f64 = 0.25;
 
-/// Share of Newton's step below which the search no longer uses the objective; relative amount by which rounding may
-/// reduce the objective; and number of full steps without a larger gain after which the search ends.
+/// The share of Newton's step below which the search no longer uses the objective. It is followed by the relative
+/// amount by which rounding may reduce the objective, and by the number of full steps without a larger gain after
+/// which the search ends.
 const SHORTEST: f64 = 1e-6;
 const FLAT: f64 = 1e-12;
 const IDLE: u32 = 4;
@@ -21,15 +22,14 @@ const IDLE: u32 = 4;
 /// A system of equations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
-    /// Number of unknowns, and of equations.
+    /// The number of unknowns, which is also the number of equations.
     pub unknowns: usize,
-    /// Number of parameters.
+    /// The number of parameters.
     pub parameters: usize,
-    /// A lane has a root if the error of every equation is at most this. With an objective, the search has found a root
-    /// if the last step is no larger than this, relative to 1 and the unknowns, because the equations may have any
-    /// scale.
+    /// The largest error of an equation at a root. With an objective, the search has found a root if the last step is
+    /// no larger than this number, relative to 1 and the unknowns, because the equations may have any scale.
     pub tolerance: f64,
-    /// Most steps.
+    /// The largest number of steps.
     pub max_steps: u64,
 }
 
@@ -42,9 +42,9 @@ struct Search {
     part: f64,
     radius: f64,
     step: Vec<f64>,
-    /// Whether the step is Newton's.
+    /// Whether the step is a full Newton step.
     whole: bool,
-    /// ‖f‖² that the linear model expects after the step.
+    /// The ‖f‖² that the linear model expects after the step.
     expected: f64,
     going: bool,
     /// Whether the steps have ended at the maximum of the objective.
@@ -53,13 +53,14 @@ struct Search {
 }
 
 impl Root {
-    /// Number of values in one copy of the arguments: the start of the search, then parameters.
+    /// Returns the number of values in one copy of the arguments: the start of the search, followed by the
+    /// parameters.
     pub fn arguments(&self) -> usize {
         self.unknowns + self.parameters
     }
 
-    /// Computes the roots for the first copy of the arguments, and writes them to `unknowns` rows. They are NaN if the
-    /// search finds no root.
+    /// Computes the roots for the first copy of the arguments, and writes them to the `unknowns` rows of `out`. They
+    /// are NaN if the search finds no root.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -138,8 +139,8 @@ impl Root {
         }
     }
 
-    /// Computes the derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The
-    /// system has two copies. The rates of the second copy are the derivatives of the rates of the first copy.
+    /// Computes the derivative of the roots `y` along the second copy of the arguments, and writes it to `unknowns`
+    /// rows. The system has two copies. The rates of the second copy are the derivatives of those of the first.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -161,8 +162,8 @@ impl Root {
         factors.solve(system.simd(), out, lanes, false);
     }
 
-    /// Computes products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (followed, with two
-    /// copies, by their tangents `dy`) with respect to the first copy of the arguments.
+    /// Computes products of `weights` with the derivatives of the roots `y` with respect to the first copy of the
+    /// arguments. `weights` has `copies · unknowns` rows. With two copies, the tangents `dy` follow the roots.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -204,7 +205,7 @@ impl Root {
         }
     }
 
-    /// Computes the parameters of both copies.
+    /// Returns the parameters of both copies.
     fn both(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let (n, all) = (self.unknowns, self.arguments());
         [
@@ -214,7 +215,7 @@ impl Root {
         .concat()
     }
 
-    /// Returns factors of J at the first copy of the states.
+    /// Factors J at the first copy of the states.
     fn factors(
         &self,
         system: &mut dyn System,
@@ -274,8 +275,8 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// Returns a fraction of Newton's step, or the dogleg step within the radius, from Newton's step and, if that is
-    /// too long, from the column-major Jacobian.
+    /// Proposes a step: a fraction of Newton's step, or the dogleg step within the radius. It needs Newton's step
+    /// and, if that is too long, the column-major Jacobian.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
             self.whole = self.part == 1.0;
@@ -335,7 +336,7 @@ impl Search {
             .sum();
     }
 
-    /// Accepts the step or shortens the next one.
+    /// Accepts the step, or shortens the next one.
     fn judge(&mut self, f: Vec<f64>, objective: f64, tolerance: f64) {
         if let Some(so_far) = self.objective {
             self.follow(f, (so_far, objective), tolerance);

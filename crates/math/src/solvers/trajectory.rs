@@ -1,24 +1,25 @@
-//! The accepted steps, and their adjoint from the last to the first.
+//! Stores the accepted steps, and computes their adjoint from the last to the first.
 
 use std::ops::Range;
 
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
-/// Largest number of values that a lane may store for its accepted steps: 32 MiB. A lane that needs more has no
-/// gradient.
+/// The largest number of values that a lane may store for its accepted steps, which take 32 MiB. A lane that needs
+/// more has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Number of values of all lanes together, 16 MiB, beyond which stages that can be recomputed are not stored.
+/// The number of values of all lanes together, which take 16 MiB, beyond which stages that can be recomputed are not
+/// stored.
 const STAGED: usize = 1 << 21;
 
-/// Rows before the states: clock, length, interval, whether the step ends there.
+/// The number of rows before the states: clock, length, interval, and whether the step ends there.
 const HEAD: usize = 4;
 
-/// One attempt at a step for every lane of a front, as rows of lanes. Lanes that did not take it have length 0.
+/// An attempt at a step for every lane of a front, as rows of lanes. Lanes that did not take it have length 0.
 #[derive(Debug)]
 struct Block {
-    /// The front.
+    /// The index of the front.
     front: usize,
     /// The rows of the step among the rows of all blocks: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
@@ -32,7 +33,7 @@ pub struct Trajectory {
     blocks: Vec<Block>,
     /// The rows of all blocks.
     rows: Vec<f64>,
-    /// Number of values stored for each lane.
+    /// The number of values stored for each lane.
     numbers: Vec<usize>,
     failed: Vec<bool>,
 }
@@ -49,7 +50,7 @@ impl Trajectory {
         for_all(&mut self.failed, lanes, false);
     }
 
-    /// The following blocks belong to this front.
+    /// Begins a new front, to which the following blocks belong.
     pub(super) fn enter(&mut self, front: &Front) {
         self.fronts.push(front.who.clone());
     }
@@ -98,7 +99,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// Returns the lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
+/// Returns which lanes of the trajectory contribute: all lanes except those that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -111,9 +112,9 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 }
 
 impl Ode {
-    /// Computes the products of `weights` (`copies · results` rows) with the derivatives of the result of
-    /// [`solve`](Self::solve) for this trajectory, with respect to the first copy of the arguments: `arguments` rows.
-    /// The results of a lane that failed are NaN, unless all its weights are 0.
+    /// Computes the products of `weights` with the derivatives of the result of [`solve`](Self::solve) for this
+    /// trajectory, with respect to the first copy of the arguments. `weights` has `copies · results` rows, and the
+    /// result has `arguments` rows. The results of a lane that failed are NaN, unless all its weights are 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -237,7 +238,7 @@ impl Ode {
     }
 }
 
-/// Computes the adjoint of the states of a front in the slots of the one before it, which has more lanes.
+/// Returns the adjoint of the states of a front in the slots of the previous front, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {
@@ -262,7 +263,7 @@ mod tests {
     use super::super::{Method, Point, System};
     use super::*;
 
-    /// y' = (ω y₂, −ω y₁).
+    /// The system y' = (ω y₂, −ω y₁).
     struct Oscillator;
 
     impl System for Oscillator {

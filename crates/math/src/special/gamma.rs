@@ -25,18 +25,18 @@ fn is_pole(x: f64) -> bool {
     x <= 0.0 && x == x.floor()
 }
 
-/// Returns the logarithm of the absolute value of the gamma function; infinite at its poles.
+/// Returns the logarithm of the absolute value of the gamma function. It is infinite at the poles.
 pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Returns the gamma function; NaN at the negative poles.
+/// Returns the gamma function. It is NaN at the negative poles.
 pub fn tgamma(x: f64) -> f64 {
     libm::tgamma(x)
 }
 
-/// Computes the derivative of [`lgamma`]; NaN at the poles 0, -1, ... and at -inf. The relative error is about 1e-15.
-/// Near the negative roots this is an absolute error.
+/// Returns the derivative of [`lgamma`]. It is NaN at the poles 0, -1, ... and at -inf. The relative error is about
+/// 1e-15. Near the negative roots this is an absolute error.
 pub fn digamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::NAN;
@@ -48,7 +48,8 @@ pub fn digamma(x: f64) -> f64 {
     one(vmath::digamma, x)
 }
 
-/// Computes the second derivative of [`lgamma`]; infinite at the poles 0, -1, ... Relative error some 1e-15.
+/// Returns the second derivative of [`lgamma`]. It is infinite at the poles 0, -1, ... The relative error is about
+/// 1e-15.
 pub fn trigamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::INFINITY;
@@ -75,8 +76,8 @@ pub fn trigamma_step(x: f64, n: f64) -> f64 {
     one_pair(vmath::trigamma_step, x, n)
 }
 
-/// Computes the polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0: upward recurrence to x ≥ 20, then the asymptotic
-/// series (Abramowitz and Stegun 6.4.11), relative error below 1e-14.
+/// Returns the polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0. It uses upward recurrence to x ≥ 20, and then the
+/// asymptotic series (Abramowitz and Stegun 6.4.11). The relative error is below 1e-14.
 pub fn polygamma(n: u32, x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 {
         return f64::NAN;
@@ -107,7 +108,7 @@ pub fn polygamma(n: u32, x: f64) -> f64 {
     sign * sum
 }
 
-/// Computes the logarithm of the beta function for `a, b >= 0`.
+/// Returns the logarithm of the beta function for `a, b >= 0`.
 pub fn lbeta(a: f64, b: f64) -> f64 {
     if a < 0.0 || b < 0.0 {
         return f64::NAN;
@@ -115,7 +116,7 @@ pub fn lbeta(a: f64, b: f64) -> f64 {
     one_pair(vmath::lbeta, a, b)
 }
 
-/// Computes `n log n - n - log n!`: the log probability of a Poisson distribution of mean `n >= 0` at its peak n.
+/// Returns `n log n - n - log n!`, the log probability of a Poisson distribution of mean `n >= 0` at its peak n.
 pub fn log_poisson_peak(n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
@@ -126,8 +127,8 @@ pub fn log_poisson_peak(n: f64) -> f64 {
     -(HALF_LOG_TWO_PI + 0.5 * libm::log(n) + one(vmath::stirling, n))
 }
 
-/// Computes the logarithm of the multivariate gamma function of dimension `k`:
-/// `k (k - 1) / 4 log(pi) + sum over j < k of lgamma(x - j / 2)`, for `x > (k - 1) / 2`.
+/// Returns the logarithm of the multivariate gamma function of dimension `k`, `k (k - 1) / 4 log(pi) + sum over j < k
+/// of lgamma(x - j / 2)`, for `x > (k - 1) / 2`.
 pub fn lmgamma(k: u32, x: f64) -> f64 {
     let k = f64::from(k);
     let mut sum = 0.25 * k * (k - 1.0) * libm::log(PI);
@@ -139,7 +140,7 @@ pub fn lmgamma(k: u32, x: f64) -> f64 {
     sum
 }
 
-/// Computes `x (x + 1) ... (x + n - 1)`; a product that overflows in between is infinite.
+/// Returns `x (x + 1) ... (x + n - 1)`. A product that overflows in between is infinite.
 pub fn rising_factorial(x: f64, n: u32) -> f64 {
     if x <= 0.0 && x == x.floor() && -x < f64::from(n) {
         return 0.0;
@@ -162,7 +163,7 @@ pub fn rising_factorial(x: f64, n: u32) -> f64 {
     product
 }
 
-/// Computes `x (x - 1) ... (x - n + 1)`; a product that overflows in between is infinite.
+/// Returns `x (x - 1) ... (x - n + 1)`. A product that overflows in between is infinite.
 pub fn falling_factorial(x: f64, n: u32) -> f64 {
     let product = rising_factorial(-x, n);
     if n.is_multiple_of(2) || product == 0.0 {
@@ -172,7 +173,7 @@ pub fn falling_factorial(x: f64, n: u32) -> f64 {
     }
 }
 
-/// Computes `log |Gamma(x + n) / Gamma(x)|` for `x > 0`, `x + n > 0`.
+/// Returns `log |Gamma(x + n) / Gamma(x)|` for `x > 0` and `x + n > 0`.
 pub fn log_rising_factorial(x: f64, n: f64) -> f64 {
     // For positive n by the beta function, which does not cancel for large x.
     if n > 0.0 && x > 0.0 {
@@ -187,8 +188,8 @@ pub fn log_falling_factorial(x: f64, n: f64) -> f64 {
     log_rising_factorial(x - n + 1.0, n)
 }
 
-/// Computes the logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`; -inf at both
-/// ends.
+/// Returns the logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`. It is -inf at
+/// both ends.
 pub fn binomial_coefficient_log(n: f64, k: f64) -> f64 {
     // The smaller of k and n - k, by symmetry, keeps the small argument exact.
     let k = if k > 0.5 * n { n - k } else { k };

@@ -1,18 +1,18 @@
-//! The regularised incomplete gamma and beta functions.
+//! Computes the regularised incomplete gamma and beta functions.
 
 use super::{erfc, lbeta, lgamma};
 use std::f64::consts::PI;
 
-/// Smallest argument for which Stirling's series around the maximum gives the prefactors.
+/// The smallest argument for which Stirling's series around the maximum gives the prefactors.
 pub(super) const LARGE: f64 = 8.5;
-/// Smallest argument for which the incomplete gamma function is expanded around its transition (Temme 1979).
+/// The smallest argument for which the incomplete gamma function is expanded around its transition (Temme 1979).
 pub(super) const HUGE: f64 = 1e6;
-/// Series and fractions stop when a step changes less than this.
+/// The relative change at which series and fractions stop.
 const TOLERANCE: f64 = 1e-17;
-/// More steps than the square root of any parameter below `HUGE` requires.
+/// The largest number of steps. It is more than the square root of any parameter below `HUGE` requires.
 const MAX_STEPS: usize = 100_000;
 
-/// Computes `log(1 + t) - t` without cancellation.
+/// Returns `log(1 + t) - t` without cancellation.
 pub(super) fn log1p_minus(t: f64) -> f64 {
     if t.abs() > 0.3 {
         return libm::log1p(t) - t;
@@ -32,7 +32,7 @@ pub(super) fn stirling(x: f64) -> f64 {
     super::one(crate::vmath::stirling, x)
 }
 
-/// Computes `x^a e^-x / Gamma(a)`.
+/// Returns `x^a e^-x / Gamma(a)`.
 fn gamma_prefactor(a: f64, x: f64) -> f64 {
     if a < LARGE {
         if a < 1.0 {
@@ -103,8 +103,8 @@ fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
     (1.0 - q, q)
 }
 
-/// Computes `Q(a, x)` for `a < 1`, `x < 2`: `1 - x^a / Gamma(a + 1) (1 + a sum)`, with both differences from 1 formed
-/// directly.
+/// Returns `Q(a, x)` for `a < 1` and `x < 2` as `1 - x^a / Gamma(a + 1) (1 + a sum)`, with both differences from 1
+/// formed directly.
 fn gamma_q_small(a: f64, x: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 0.0;
@@ -139,24 +139,24 @@ fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     (0.5 * erfc(-root) - rest, 0.5 * erfc(root) + rest)
 }
 
-/// Returns a denominator that must not be zero.
+/// Returns a denominator that is not zero.
 fn nonzero(x: f64) -> f64 {
     if x == 0.0 { 1e-300 } else { x }
 }
 
-/// Returns the regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. Relative error below 1e-13, and
-/// 1e-11 for `a > 1e6`.
+/// Returns the regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. The relative error is below
+/// 1e-13, and below 1e-11 for `a > 1e6`.
 pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).0
 }
 
-/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. Accuracy as
-/// [`gamma_p`].
+/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. It is as
+/// accurate as [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).1
 }
 
-/// Computes `x^a y^b / B(a, b)` with `y = 1 - x`.
+/// Returns `x^a y^b / B(a, b)` with `y = 1 - x`.
 fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if a < LARGE || b < LARGE {
         return libm::exp(a * libm::log(x) + b * log_of_complement(x, y) - lbeta(a, b));
@@ -170,7 +170,7 @@ fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     libm::exp(exponent + series) * (a / sum * b / (2.0 * PI)).sqrt()
 }
 
-/// Computes `log y`, from the more accurate of `x` and `y = 1 - x`.
+/// Returns `log y`, computed from the more accurate of `x` and `y = 1 - x`.
 fn log_of_complement(x: f64, y: f64) -> f64 {
     if x < 0.5 {
         libm::log1p(-x)
@@ -179,8 +179,8 @@ fn log_of_complement(x: f64, y: f64) -> f64 {
     }
 }
 
-/// Computes the regularised incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in `[0, 1]`. Relative error
-/// below 1e-12 for parameters up to 1e5.
+/// Returns the regularised incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in `[0, 1]`. The relative
+/// error is below 1e-12 for parameters up to 1e5.
 pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     let legal = a > 0.0 && b > 0.0 && (0.0..=1.0).contains(&x) && a.is_finite() && b.is_finite();
     if !legal {
@@ -197,7 +197,7 @@ pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// Computes the x at which the regularised incomplete beta function is p, by bisection; NaN for invalid shapes.
+/// Returns the x at which the regularised incomplete beta function is p, by bisection, or NaN for invalid shapes.
 pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
@@ -219,7 +219,7 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     0.5 * (f64::from_bits(low) + f64::from_bits(high))
 }
 
-/// Computes the continued fraction of the incomplete beta function, by Lentz's method.
+/// Evaluates the continued fraction of the incomplete beta function by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));

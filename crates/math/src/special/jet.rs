@@ -1,5 +1,5 @@
-//! Numbers with their derivatives with respect to two parameters up to the second order, and functions of shape
-//! parameters computed with them, by series and continued fractions that are differentiated term by term.
+//! Computes numbers with their derivatives with respect to two parameters up to the second order. Functions of shape
+//! parameters are computed with such numbers, by series and continued fractions that are differentiated term by term.
 
 use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
@@ -13,12 +13,13 @@ pub struct Jet {
     pub value: f64,
     /// The derivatives with respect to the first and the second parameter.
     pub first: [f64; 2],
-    /// Second derivatives: twice the first parameter, both, and twice the second.
+    /// The second derivatives: twice with respect to the first parameter, once with respect to each, and twice with
+    /// respect to the second.
     pub second: [f64; 3],
 }
 
 impl Jet {
-    /// Returns a number that depends on no parameter.
+    /// Creates a number that depends on no parameter.
     pub const fn constant(value: f64) -> Self {
         Self {
             value,
@@ -27,14 +28,14 @@ impl Jet {
         }
     }
 
-    /// Returns the parameter with index `which`.
+    /// Creates the parameter with index `which`.
     fn parameter(value: f64, which: usize) -> Self {
         let mut jet = Self::constant(value);
         jet.first[which] = 1.0;
         jet
     }
 
-    /// Returns a function of a jet, given its value and first two derivatives.
+    /// Applies a function to a jet, given the value of the function and its first two derivatives.
     fn chain(self, value: f64, slope: f64, curvature: f64) -> Self {
         let [a, b] = self.first;
         let [aa, ab, bb] = self.second;
@@ -85,7 +86,7 @@ impl Jet {
         self.chain(e, e, e)
     }
 
-    /// Returns log(1 - e^x)
+    /// Returns log(1 - e^x).
     fn log1m_exp(self) -> Self {
         // e^x / (1 - e^x)
         let odds = 1.0 / libm::expm1(-self.value);
@@ -97,7 +98,7 @@ impl Jet {
         Self { value, ..self }
     }
 
-    /// Returns a denominator that must not be zero.
+    /// Returns a denominator that is not zero.
     fn nonzero(self) -> Self {
         if self.value == 0.0 {
             self.with_value(1e-300)
@@ -106,7 +107,8 @@ impl Jet {
         }
     }
 
-    /// At a bound of the value, derivatives vanish and the computation stops.
+    /// Returns the logarithms of both tails at a bound of the value. Derivatives vanish there, and the computation
+    /// stops.
     fn bounds(lower: bool) -> (Self, Self) {
         let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
         if lower { (none, all) } else { (all, none) }
@@ -182,11 +184,12 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// Shapes beyond which no fraction is used around its median, where the number of steps grows with the square root.
+/// The largest shape for which a fraction is used around its median. The number of steps there grows with the square
+/// root.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Returns the largest number of steps of a series or fraction for parameters of size `a`. With more steps it either
-/// ends soon, far from the median, or not at all.
+/// Returns the largest number of steps of a series or fraction for parameters of size `a`. A series or fraction that
+/// needs more steps either ends soon, far from the median, or not at all.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -196,8 +199,8 @@ fn most_steps(a: f64) -> usize {
     20_000 + around_the_median as usize
 }
 
-/// Stops some steps after the value has converged, because its derivatives converge later, by a power of the number of
-/// steps.
+/// Decides when to stop: some steps after the value has converged. The derivatives converge later, by a power of the
+/// number of steps.
 #[derive(Default)]
 struct Convergence {
     steps: usize,
@@ -214,7 +217,7 @@ impl Convergence {
     }
 }
 
-/// Returns Lentz's evaluation of a continued fraction from its first factors; `step` gives numerator and denominator.
+/// Evaluates a continued fraction by Lentz's method from its first factors. `step` returns numerator and denominator.
 fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet {
     let [mut h, mut c, mut d] = start;
     let mut done = Convergence::default();
@@ -234,8 +237,8 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
     h
 }
 
-/// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives with respect to `a`,
-/// for `a > 0` and `x >= 0`.
+/// Returns the logarithms of the lower and the upper regularised incomplete gamma function with derivatives with
+/// respect to `a`, for `a > 0` and `x >= 0`.
 pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     let both_infinite = a.is_infinite() && x.is_infinite();
     if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || both_infinite {
@@ -287,11 +290,11 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     (upper.log1m_exp(), upper)
 }
 
-/// The range of x / a - 1 in which large shapes are expanded: outside, series and fraction end within hundreds of
-/// steps.
+/// The range of |x / a - 1| in which large shapes are expanded. Outside this range, series and fraction end within
+/// hundreds of steps.
 const TRANSITION: f64 = 0.25;
 
-/// x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
+/// The coefficients of x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
 const RATIO: [f64; 15] = [
     1.0,
     1.0,
@@ -310,7 +313,7 @@ const RATIO: [f64; 15] = [
     7.329_864_131_600_22e-10,
 ];
 
-/// Temme's series in η for the terms 1 and 1 / a.
+/// The coefficients of Temme's series in η for the terms 1 and 1 / a.
 const BESIDE: [f64; 14] = [
     -1.0 / 3.0,
     1.0 / 12.0,
@@ -335,13 +338,13 @@ const BESIDE_RECIPROCAL: [f64; 5] = [
     1.0 / 4860.0,
 ];
 
-/// Returns a polynomial, given by its coefficients starting with the constant.
+/// Evaluates a polynomial, given by its coefficients starting with the constant.
 fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     let terms = coefficients.iter().rev();
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)
 }
 
-/// Returns both functions for large `a` and `x` near it, by Temme's uniform expansion (1979): the tail on the side of
+/// Returns both functions for large `a` and `x` near it, by Temme's uniform expansion (1979). The tail on the side of
 /// `x` is `e^-y (erfcx(±root) / 2 ± rest)`.
 fn transition(a: f64, x: f64) -> (Jet, Jet) {
     let t = (x - a) / a;
@@ -381,7 +384,7 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
 
 /// Returns e^(r²) erfc(r) / 2 for `r >= 0`.
 fn half_erfcx(r: Jet) -> Jet {
-    /// Smallest argument for which the asymptotic series is exact to all digits.
+    /// The smallest argument for which the asymptotic series is exact to all digits.
     const FAR: f64 = 6.5;
     let x = r.value;
     if x < FAR {
@@ -399,13 +402,13 @@ fn half_erfcx(r: Jet) -> Jet {
     sum * (0.5 / PI.sqrt())
 }
 
-/// Returns a log probability that rounding may have lifted above 0.
+/// Returns a log probability that is at most 0. Rounding may have lifted `x` above 0.
 fn capped(x: Jet) -> Jet {
     if x.value > 0.0 { x.with_value(0.0) } else { x }
 }
 
 /// Returns the logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with
-/// derivatives with respect to `a` and `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
+/// derivatives with respect to `a` and `b`. For the upper tail, exchange `a` and `b` and negate `t`.
 pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     let legal = a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite() && !t.is_nan();
     if !legal {
@@ -421,7 +424,7 @@ pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     log_beta_tail(p, q, at)
 }
 
-/// Returns the logarithm of `I_x(a, b)`; `at` has log x, log y, x and y = 1 - x.
+/// Returns the logarithm of `I_x(a, b)`. `at` has log x, log y, x and y = 1 - x.
 fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     let [log_x, log_y, x, y] = at;
     let front = a * log_x + b * log_y + (a + b).lgamma() - a.lgamma() - b.lgamma();
@@ -437,7 +440,7 @@ fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     }
 }
 
-/// Computes log of `x^a y^b / B(a, b)`.
+/// Returns the log of `x^a y^b / B(a, b)`.
 fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     if a < LARGE || b < LARGE {
         return a * log_x + b * log_y - lbeta(a, b);
@@ -450,7 +453,7 @@ fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     exponent + series + 0.5 * libm::log(a / sum * b / (2.0 * PI))
 }
 
-/// Returns the continued fraction of the incomplete beta function.
+/// Evaluates the continued fraction of the incomplete beta function.
 fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     let one = Jet::constant(1.0);
     let sum = a + b;
@@ -470,7 +473,7 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     })
 }
 
-/// Returns the logarithm of the distribution function of Student's t at `z` with derivatives with respect to the
+/// Returns the logarithm of the distribution function of Student's t at `z`, with derivatives with respect to the
 /// degrees of freedom.
 pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if nu.is_nan() || z.is_nan() || nu <= 0.0 || nu.is_infinite() {
@@ -494,8 +497,8 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if z < 0.0 { far } else { far.log1m_exp() }
 }
 
-/// Returns `log I_v(x)`, the modified Bessel function of the first kind, with derivatives with respect to its order
-/// `v > -1`, for `x >= 0`.
+/// Returns `log I_v(x)`, where I is the modified Bessel function of the first kind, with derivatives with respect to
+/// its order `v > -1`, for `x >= 0`.
 pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     let value = super::log_modified_bessel_first_kind(v, x);
     if value.is_nan() {
@@ -533,7 +536,7 @@ fn hankel(v: Jet, x: f64) -> Jet {
     sum
 }
 
-/// Returns the power series of `I_v(x) (x/2)^-v Γ(v + 1)` as a sum and the logarithm of its scale.
+/// Sums the power series of `I_v(x) (x/2)^-v Γ(v + 1)`. Returns a sum and the logarithm of its scale.
 fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     let z = 0.25 * x * x;
     let mut term = Jet::constant(1.0);
@@ -555,7 +558,7 @@ fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     (sum, scale)
 }
 
-/// Returns Debye's uniform expansion, without its value.
+/// Returns Debye's uniform expansion of `log I_v(x)` up to a constant. Only its derivatives are used.
 fn debye(v: Jet, x: f64) -> Jet {
     let z = v.recip() * x;
     let square = z * z + 1.0;

@@ -36,12 +36,12 @@ pub use wiener::{log_wiener, wiener_ratio};
 use crate::simd::F64x8;
 use crate::simd::lanes::ScalarLanes;
 
-/// Returns a vector function of one number.
+/// Evaluates a vector function of one number.
 fn one(f: impl Fn(ScalarLanes) -> ScalarLanes, x: f64) -> f64 {
     f(ScalarLanes::splat(x)).to_array()[0]
 }
 
-/// Returns a vector function of one pair of numbers.
+/// Evaluates a vector function of two numbers.
 fn one_pair(f: impl Fn(ScalarLanes, ScalarLanes) -> ScalarLanes, x: f64, y: f64) -> f64 {
     f(ScalarLanes::splat(x), ScalarLanes::splat(y)).to_array()[0]
 }

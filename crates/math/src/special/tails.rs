@@ -1,4 +1,4 @@
-//! Integrals of peaked densities, for tails of distributions without a series or continued fraction.
+//! Computes integrals of peaked densities, for tails of distributions without a series or continued fraction.
 
 use super::{log_phi, log1m_exp};
 use std::f64::consts::PI;
@@ -56,10 +56,10 @@ fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     }
 }
 
-/// Parts below this factor of the largest do not count.
+/// The log of the share of the largest part below which a part does not count.
 const NOTHING: f64 = -42.0;
 
-/// Computes the logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
+/// Returns the logarithm of the distribution function of the skew normal distribution with shape `a` at `z`.
 pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     if z.is_nan() || a.is_nan() {
         return f64::NAN;
@@ -79,8 +79,8 @@ pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     normal + libm::log(2.0 - libm::exp(small - normal))
 }
 
-/// Computes the logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`: the integral
-/// of twice the normal density times the normal distribution function.
+/// Returns the logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`. It is the
+/// integral of twice the normal density times the normal distribution function.
 fn log_skew_tail(z: f64, a: f64) -> f64 {
     let log_density = |s: f64| {
         let u = z - s;
@@ -97,8 +97,9 @@ fn log_skew_tail(z: f64, a: f64) -> f64 {
     top + libm::log(sum) + 0.5 * libm::log(2.0 / PI)
 }
 
-/// Computes the logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and mean and variance
-/// of `cos u - 1` under that density. The latter two are the derivatives of the logarithm with respect to `k`.
+/// Returns the logarithm of the integral of `exp(k (cos u - 1))` over `u` from `from` to `to`, and the mean and
+/// variance of `cos u - 1` under that density. The mean and the variance are the derivatives of the logarithm with
+/// respect to `k`.
 pub fn von_mises_area(from: f64, to: f64, k: f64) -> [f64; 3] {
     let legal = from <= to && k >= 0.0 && from.is_finite() && to.is_finite() && k.is_finite();
     if !legal {

@@ -1,9 +1,9 @@
-//! Special functions on eight lanes at once.
+//! Computes special functions on eight lanes at once.
 //!
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
 //! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
-//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the documentation of a
-//! function is the largest error observed against 60-digit references, in units in the last place of the result, on
+//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. The error in the documentation of a
+//! function is the largest one observed against 60-digit references, in units in the last place of the result, on
 //! the vector levels. The scalar level may be one unit worse without fused multiply-add.
 //!
 //! `tools/coefficients.py` computes the polynomials, which are Chebyshev fits.
@@ -30,8 +30,8 @@ pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 
 use crate::simd::F64x8;
 
-/// Computes the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which halves
-/// the latency.
+/// Evaluates the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which
+/// halves the latency.
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;

@@ -1,10 +1,11 @@
-//! Powers and roots.
+//! Computes powers and roots.
 
 use super::exp::{LN2_HIGH, LN2_LOW, exp_parts};
 use super::poly;
 use crate::simd::F64x8;
 
-/// `(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5` as a function of `s^2`, for `|s| <= 0.2`; error 2.3e-17.
+/// The coefficients of `(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5` in powers of `s^2`, for `|s| <= 0.2`. The error is
+/// 2.3e-17.
 #[rustfmt::skip]
 const LOG_TAIL: [f64; 8] = [
     0.39999999999999997, 0.28571428571435636, 0.22222222218517385, 0.18181818920691084,
@@ -14,14 +15,14 @@ const LOG_TAIL: [f64; 8] = [
 /// 2/3 as a sum of two numbers.
 const TWO_THIRDS: (f64, f64) = (0.6666666666666666, 3.700743415417188e-17);
 
-/// `m^(-1/3)` in powers of `m - 1`, for `m` in `[0.75, 1.5]`, to 1.8e-7.
+/// The coefficients of `m^(-1/3)` in powers of `m - 1`, for `m` in `[0.75, 1.5]`. The error is 1.8e-7.
 #[rustfmt::skip]
 const INV_CBRT: [f64; 8] = [
     1.0000001308797863, -0.3333347868381165, 0.22219072470241066, -0.17266567763546614,
     0.1450049611084941, -0.13049448309663053, 0.10884944944953075, -0.051516497860200426,
 ];
 
-/// Returns `a + b` rounded and the rounding error; `|a| >= |b|` or `a = 0`.
+/// Returns `a + b` rounded, and the rounding error. Requires `|a| >= |b|` or `a = 0`.
 #[inline(always)]
 fn fast_two_sum<V: F64x8>(a: V, b: V) -> (V, V) {
     let s = a + b;
@@ -55,9 +56,9 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
     fast_two_sum(b, low)
 }
 
-/// Computes `x^y`, with the special cases of C. Error below 1.5.
+/// Returns `x^y`, with the special cases of C. The error is below 1.5.
 ///
-/// Lanes with `x <= 0`, subnormal or non-finite `x`, or `|y| > 2^64` or non-finite go to a scalar routine.
+/// Lanes go to a scalar routine if `x <= 0`, `x` is subnormal or not finite, `|y| > 2^64`, or `y` is not finite.
 #[inline(always)]
 pub fn pow<V: F64x8>(x: V, y: V) -> V {
     let normal = V::and(x.ge(V::splat(f64::MIN_POSITIVE)), x.le(V::splat(f64::MAX)));
@@ -79,7 +80,7 @@ pub fn pow<V: F64x8>(x: V, y: V) -> V {
     }
 }
 
-/// Computes the cube root. Error below 1.
+/// Returns the cube root. The error is below 1.
 #[inline(always)]
 pub fn cbrt<V: F64x8>(x: V) -> V {
     let a = x.abs();
@@ -114,7 +115,8 @@ pub fn cbrt<V: F64x8>(x: V) -> V {
     V::select(finite, c, x)
 }
 
-/// Computes `sqrt(a^2 + b^2)` without overflow or underflow; infinite if either argument is. Error below 1.5.
+/// Returns `sqrt(a^2 + b^2)` without overflow or underflow. It is infinite if either argument is. The error is below
+/// 1.5.
 #[inline(always)]
 pub fn hypot<V: F64x8>(a: V, b: V) -> V {
     let (a, b) = (a.abs(), b.abs());

@@ -1,7 +1,7 @@
-//! Special functions on sixteen `f32` lanes.
+//! Computes special functions on sixteen `f32` lanes.
 //!
-//! "Error" is the largest error observed against double precision, in units in the last place of the result, on the
-//! vector levels. Infinities and NaN are treated as the C library does.
+//! The error in the documentation of a function is the largest one observed against double precision, in units in the
+//! last place of the result, on the vector levels. Infinities and NaN are treated as the C library does.
 
 use crate::simd::F32x16;
 
@@ -9,7 +9,7 @@ use crate::simd::F32x16;
 const LN2_HIGH: f32 = 0.693_115_23;
 const LN2_LOW: f32 = 3.194_618_5e-5;
 
-/// `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`; error 1.4e-9.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.4e-9.
 const EXP: [f32; 6] = [
     0.5,
     0.166_666_67,
@@ -19,7 +19,7 @@ const EXP: [f32; 6] = [
     0.000_198_909_88,
 ];
 
-/// `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`; error 2.8e-8.
+/// The coefficients of `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`. The error is 2.8e-8.
 const LOG: [f32; 9] = [
     0.333_333_34,
     -0.250_000_57,
@@ -57,14 +57,14 @@ fn reduced<V: F32x16>(x: V) -> (V, V) {
     ((r * r).fma(poly(r, &EXP), r), n)
 }
 
-/// Returns `e^x`. Error below 1.
+/// Returns `e^x`. The error is below 1.
 #[inline(always)]
 pub fn exp<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -105.0, 90.0));
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// Computes `e^x - 1`, accurate for small `x`. Error below 2.
+/// Returns `e^x - 1`, accurate for small `x`. The error is below 2.
 #[inline(always)]
 pub fn expm1<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -20.0, 90.0));
@@ -73,7 +73,7 @@ pub fn expm1<V: F32x16>(x: V) -> V {
     (t + w).scale_pow2(n).copysign(x)
 }
 
-/// Computes the hyperbolic tangent. Error below 2.5.
+/// Returns the hyperbolic tangent. The error is below 2.5.
 #[inline(always)]
 pub fn tanh<V: F32x16>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 10.0);
@@ -83,7 +83,7 @@ pub fn tanh<V: F32x16>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// Computes the logistic function `1 / (1 + e^-x)`. Error below 2.5.
+/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2.5.
 #[inline(always)]
 pub fn inv_logit<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
@@ -98,7 +98,7 @@ fn log1p_reduced<V: F32x16>(f: V) -> V {
     (square * f).fma(poly(f, &LOG), V::splat(-0.5) * square)
 }
 
-/// Computes the natural logarithm. Error below 1.5.
+/// Returns the natural logarithm. The error is below 1.5.
 #[inline(always)]
 pub fn log<V: F32x16>(x: V) -> V {
     let (e, m) = x.split_pow2();
@@ -107,7 +107,7 @@ pub fn log<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low)
 }
 
-/// Computes `log(1 + x)`, accurate for small `x`. Error below 2.
+/// Returns `log(1 + x)`, accurate for small `x`. The error is below 2.
 #[inline(always)]
 pub fn log1p<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
@@ -125,17 +125,17 @@ pub fn log1p<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low).copysign(x)
 }
 
-/// Returns `log(1 + e^x)`. Error below 2.5.
+/// Returns `log(1 + e^x)`. The error is below 2.5.
 #[inline(always)]
 pub fn log1p_exp<V: F32x16>(x: V) -> V {
     let tail = log1p(exp(-x.abs()));
     V::select(V::zero().lt(x), x, V::zero()) + tail
 }
 
-/// Computes ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30, to within 7e-7 of max(1, |ψ(x)|).
+/// Returns ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30. The error is below 7e-7 times max(1, |ψ(x)|).
 ///
-/// Below 6 by ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5); above by Stirling's
-/// series.
+/// Below 6 it uses ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5). Above, it uses
+/// Stirling's series.
 #[inline(always)]
 pub fn digamma<V: F32x16>(x: V) -> V {
     let six = V::splat(6.0);
@@ -156,10 +156,10 @@ pub fn digamma<V: F32x16>(x: V) -> V {
     (log(y) + tail) - shift
 }
 
-/// Computes Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
+/// Returns Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
 ///
-/// Shifted up by six factors (x + j) / (x + s + j) below 6, then the difference of Stirling's series, in which
-/// log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
+/// Below 6, x is shifted up by six factors (x + j) / (x + s + j). Above, it uses the difference of Stirling's series,
+/// in which log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
 #[inline(always)]
 pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
     let six = V::splat(6.0);
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Sixteen arguments at a time, spread evenly over the logarithms of a range.
+    /// Returns sixteen arguments at a time, spread evenly over the logarithms of a range.
     fn spread(from: f64, to: f64) -> impl Iterator<Item = [f32; 16]> {
         (0..250).map(move |start| {
             std::array::from_fn(|i| {
@@ -242,7 +242,7 @@ mod tests {
         })
     }
 
-    /// Checks `found` against `exact` within `limit` of max(1, |exact|), and the vector levels for equal bits.
+    /// Checks that `found` is `exact` within `limit` of max(1, |exact|), and that the vector levels give equal bits.
     fn hold(found: &[(Simd, [f32; 16])], exact: impl Fn(usize) -> f64, limit: f64) {
         for (simd, values) in found {
             for (i, value) in values.iter().enumerate() {

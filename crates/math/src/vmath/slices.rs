@@ -1,4 +1,4 @@
-//! The vector functions over slices: `out[i] = f(x[i])`, at a chosen level.
+//! Applies the vector functions to slices: `out[i] = f(x[i])`, at a chosen level.
 //!
 //! Slices of unequal length are truncated to the shortest. A length that is not a multiple of eight costs one more
 //! vector.
@@ -47,7 +47,7 @@ fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) 
     }
 }
 
-/// Slice versions under the names of the functions.
+/// Defines slice versions of the functions of one argument, with the same names.
 macro_rules! unary {
     ($($name:ident, $pointer:ident;)+) => {$(
         crate::element_fn! {
@@ -59,7 +59,7 @@ macro_rules! unary {
     )+};
 }
 
-/// Slice versions of the functions of two arguments.
+/// Defines slice versions of the functions of two arguments, with the same names.
 macro_rules! binary {
     ($($name:ident, $pointer:ident;)+) => {$(
         crate::element_fn! {

@@ -1,4 +1,4 @@
-//! The random numbers: known values, independence of the layout, and their distribution.
+//! Tests the random numbers: known values, independence of the layout, and their distribution.
 
 use jensen_math::rng::{Purpose, Stream, fill_normals, fill_uniforms, permutation, philox};
 use jensen_math::simd::Simd;
@@ -123,8 +123,8 @@ fn every_part_of_the_key_matters() {
     assert_ne!(Purpose::new("a"), Purpose::new("b"));
 }
 
-/// A correct generator has a z-score beyond 4.9 with probability 1e-6; the seeds are fixed, so the test is
-/// deterministic.
+/// The largest z-score that is accepted. A correct generator exceeds it with probability 1e-6. The seeds are fixed,
+/// so the test is deterministic.
 const LIMIT: f64 = 4.9;
 
 #[test]
@@ -175,7 +175,7 @@ fn normals_have_normal_moments_and_tails() {
     }
 }
 
-/// The chi-square statistic of counts with equal expectations, as a normal score (Wilson and Hilferty).
+/// Returns the chi-square statistic of counts with equal expectations, as a normal score (Wilson and Hilferty).
 fn chi_square_score(counts: &[usize]) -> f64 {
     let total: usize = counts.iter().sum();
     let expected = total as f64 / counts.len() as f64;

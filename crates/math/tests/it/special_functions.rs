@@ -1,8 +1,8 @@
-//! The scalar special functions against references of 50 digits, identities, and the edges of their domains.
+//! Tests the scalar special functions against references of 50 digits, identities, and the edges of their domains.
 
 use jensen_math::special::*;
 
-/// Calls a function with its number of arguments.
+/// A function, by its number of arguments.
 enum Function {
     One(fn(f64) -> f64),
     Two(fn(f64, f64) -> f64),
@@ -21,7 +21,8 @@ impl Function {
     }
 }
 
-/// Name, function, relative bound, absolute bound (for functions with zeros): the error is below their sum.
+/// Returns the name, the function, the relative bound and the absolute bound (for functions with zeros). The error
+/// must be below the sum of both bounds.
 fn table() -> Vec<(&'static str, Function, f64, f64)> {
     vec![
         ("lgamma", One(lgamma), 1e-15, 1e-14),
@@ -337,7 +338,7 @@ fn symmetries_hold() {
     assert!((log_sum_exp_slice(&many) - pairwise).abs() < 1e-13);
 }
 
-/// Central difference with two steps.
+/// Returns a central difference with two steps.
 fn slope(f: impl Fn(f64) -> f64, x: f64) -> f64 {
     let h = 1e-3 * x.abs().max(0.1);
     let wide = |h: f64| (f(x + h) - f(x - h)) / (2.0 * h);
@@ -379,8 +380,8 @@ fn jets_have_the_derivatives_of_their_values() {
     }
 }
 
-/// Shape, x, the smaller tail (true for the lower one), and its logarithm with two derivatives by the shape, by
-/// integration with 50 digits.
+/// The entries are the shape, x, the smaller tail (true for the lower one), and its logarithm with two derivatives
+/// with respect to the shape. They come from integration with 50 digits.
 #[test]
 fn incomplete_gamma_functions_have_large_shapes() {
     #[rustfmt::skip]

@@ -1,5 +1,5 @@
-//! Every vector function on every level this machine has: against references of 60 digits, at special values against
-//! the C library's conventions, and AVX-512 against AVX2 bit for bit.
+//! Tests every vector function on every level of this machine: against references of 60 digits, at special values
+//! against the C library's conventions, and AVX-512 against AVX2 bit for bit.
 
 use jensen_math::simd::Simd;
 use jensen_math::vmath::slices as v;
@@ -26,8 +26,8 @@ impl Function {
     }
 }
 
-/// Name, function, and bounds on the error in units in the last place: on the vector levels, on the scalar one. The
-/// bound of `lbeta` is absolute instead, because it cancels.
+/// The name, the function, and the bounds on the error in units in the last place, on the vector levels and on the
+/// scalar one. The bound of `lbeta` is absolute instead, because it cancels.
 const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("exp", One(v::exp), 1.0, 2.0),
     ("exp2", One(v::exp2), 1.5, 2.0),
@@ -70,7 +70,7 @@ const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("lbeta", Two(v::lbeta), 0.0, 0.0),
 ];
 
-/// A reference point: arguments, value, and the exact value's distance from it in units in the last place.
+/// A reference point: the arguments, the value, and the exact value's distance from it in units in the last place.
 struct Point {
     x: f64,
     y: f64,
@@ -78,7 +78,7 @@ struct Point {
     fraction: f64,
 }
 
-/// The points of a function in the file made by `tools/references.py`.
+/// Reads the points of a function from the file that `tools/references.py` writes.
 fn points(name: &str) -> Vec<Point> {
     let text = include_str!("../data/vector_functions.txt");
     let number = |s: &str| f64::from_bits(u64::from_str_radix(s, 16).unwrap());
@@ -146,7 +146,7 @@ fn references_are_met() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// SplitMix64: arguments for the comparisons below.
+/// Returns the next number of SplitMix64, from which the comparisons below get their arguments.
 fn bits(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -181,7 +181,7 @@ const SPECIAL: [f64; 24] = [
     f64::NAN,
 ];
 
-/// Any bit pattern, moderate numbers, and the special values in every combination.
+/// Returns arguments: any bit pattern, moderate numbers, and the special values in every combination.
 fn arguments() -> (Vec<f64>, Vec<f64>) {
     let mut state = 7;
     let (mut x, mut y) = (Vec::new(), Vec::new());
@@ -321,7 +321,7 @@ fn special_values_follow_the_c_library() {
     }
 }
 
-/// The cheaper exponential against the other one, and its levels against each other.
+/// The cheaper exponential agrees with the other one, and its levels agree with each other.
 #[test]
 fn exponentials_of_negative_numbers() {
     let x: Vec<f64> = (0..5000).map(|k| -708.0 * f64::from(k) / 4999.0).collect();

@@ -126,7 +126,7 @@ struct Checker {
     signatures: Vec<Signature>,
     by_name: BTreeMap<String, Vec<FunId>>,
     functions: Vec<Option<Function>>,
-    /// The scopes, innermost last; `None` for a variable whose declaration had an error.
+    /// The scopes, innermost last. A variable whose declaration had an error is `None`.
     scopes: Vec<BTreeMap<String, Option<VarId>>>,
     next_expr: u32,
     context: Context,

@@ -14,7 +14,7 @@ use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{SHORT, Sym};
 use crate::value::error::{FnError, FnResult};
 
-/// One argument of a univariate density.
+/// An argument of a univariate density.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'g> {
     /// A single element, or one for each outcome.

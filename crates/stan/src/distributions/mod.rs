@@ -7,11 +7,11 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `univariate`, `multivariate` | the two kinds of row, of numbers and of whole values |
+//! | `univariate`, `multivariate` | the two kinds of row: for numbers, and for whole values |
 //! | `formula` | densities over the graph |
 //! | `real_line`, `skewed`, `half_line`, `interval` | real numbers |
 //! | `trials`, `counts` | ints |
-//! | `peaks` | log probabilities of large counts, less those at their peaks |
+//! | `peaks` | log probabilities of large counts, relative to their peaks |
 //! | `categories`, `ordered`, `simplexes` | categories, simplexes and counts of categories |
 //! | `regressions` | outcomes given a linear predictor |
 //! | `vectors`, `covariances` | vectors and matrices |

@@ -6,22 +6,22 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Which arguments of a density may be containers over exchangeable records. The density is then a sum over the
+/// Says which arguments of a density may be containers over exchangeable records. The density is then a sum over the
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
-    /// Arrays of vectors and matrices may be.
+    /// Arrays of vectors and matrices may be containers over records.
     Arrays,
-    /// Only the outcome may be.
+    /// Only the outcome may be a container over records.
     Outcome,
-    /// The outcome, its location, and arrays of vectors may be.
+    /// The outcome, its location, and arrays of vectors may be containers over records.
     Located,
-    /// All arguments may be.
+    /// All arguments may be containers over records.
     All,
 }
 
-/// The row of a distribution of whole values, with everything that its functions need for values and for the graph. Its
-/// functions use the shapes of their arguments, and its names are the names of the functions.
+/// A distribution of whole values, with everything that its functions need for values and for the graph. These
+/// functions use the shapes of their arguments. The names are the full names of the functions.
 pub struct Multivariate {
     /// The name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

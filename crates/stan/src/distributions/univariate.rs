@@ -194,7 +194,7 @@ impl Univariate {
         self
     }
 
-    /// Adds the distribution function over the graph, with `guards` as in [`Univariate::lowered`].
+    /// Adds the distribution function over the graph. `guards` has the same meaning as for the log density.
     pub const fn lowered_tails(mut self, guards: u32, terms: TailFormula) -> Univariate {
         self.lowered_tails = Some(Lowering { guards, terms });
         self

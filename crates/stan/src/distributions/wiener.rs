@@ -22,7 +22,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// Numbers of nodes over the range of starts and over the range of times.
+/// The numbers of nodes over the range of starts and over the range of times.
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
@@ -175,13 +175,13 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
 /// A range of times before the outcome, and how these times are weighted.
 #[derive(Clone, Copy)]
 enum Range {
-    /// The outcome alone.
+    /// The outcome is the only time.
     Point,
     /// All times up to the earliest possible decision.
     Before,
     /// The times within the range of the nondecision time, for the density and for both tails.
     Within,
-    /// All times beyond.
+    /// All later times.
     Beyond,
 }
 

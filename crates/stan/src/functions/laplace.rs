@@ -27,7 +27,7 @@ pub enum Likelihood {
     },
 }
 
-/// One of the functions of the approximation, taken apart by its name.
+/// A function of the approximation, as its name describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
     /// The likelihood of the observations.

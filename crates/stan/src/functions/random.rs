@@ -8,9 +8,9 @@ use crate::program::Span;
 /// The purpose of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomUse {
-    /// Transformed data.
+    /// Random numbers of transformed data.
     TransformedData,
-    /// Generated quantities of one draw.
+    /// Random numbers of generated quantities, for one draw.
     GeneratedQuantities,
 }
 

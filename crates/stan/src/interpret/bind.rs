@@ -12,8 +12,8 @@ use crate::value::{Mat, Value};
 /// A named input, before the program gives its type: a rectangular array of numbers or tuples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
-    /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, and a complex number
-    /// has a trailing dimension of length 2.
+    /// The lengths from the outermost list inwards. It is empty for a scalar. A matrix is a list of rows, and a
+    /// complex number has a trailing dimension of length 2.
     pub shape: &'a [usize],
     /// The elements in row-major order.
     pub elements: Elements<'a>,
@@ -195,8 +195,8 @@ fn build(
     })
 }
 
-/// Returns the extents of a value in the data: first those of arrays, then those of vectors and matrices, then 2 for
-/// a complex number.
+/// Returns the extents of a value in the data. Array extents come first, followed by those of vectors and matrices,
+/// and 2 for a complex number.
 fn input_dims(ty: &Sized) -> Vec<usize> {
     let mut dims = ty.dims();
     if ty.is_complex() {

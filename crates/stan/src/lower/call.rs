@@ -17,14 +17,14 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 use crate::value::index::Idx;
 
-/// How a library function is lowered.
+/// The rule that lowers a library function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolved {
     /// A builder of the function exists.
     Function(Builder),
     /// The function is a density or distribution function with a formula.
     Density(Formula),
-    /// No builder, because the function needs known arguments.
+    /// No builder exists, because the function needs known arguments.
     Known,
 }
 
@@ -130,7 +130,7 @@ impl Lower<'_, '_> {
         self.built(id, args, levels, drop, span)
     }
 
-    /// Returns how a library function is lowered.
+    /// Returns the rule that lowers a library function.
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {

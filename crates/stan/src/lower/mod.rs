@@ -12,9 +12,9 @@
 //! | `solvers` | differential equations, systems of equations, integrals |
 //! | `laplace` | Laplace's approximation of latent Gaussian models |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
-//! | `outputs`, `random` | what is reported of a draw, and its random numbers |
-//! | `records` | the axis of exchangeable records: prior and likelihood apart |
-//! | `iterations` | the iterations of a loop taken together |
+//! | `outputs`, `random` | the reported values of a draw, and their random numbers |
+//! | `records` | the axis of exchangeable records: prior and likelihood separately |
+//! | `iterations` | the iterations of a loop, lowered together |
 //! | `trial` | lowering with made-up data, for programs that are only checked |
 
 mod branch;
@@ -81,8 +81,8 @@ impl Default for LowerOptions {
 /// The log density of a program with its data, as a graph.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// Input 0 contains the unconstrained coordinates, and output 0 is the log density, which is NaN for draws that the
-    /// program rejects.
+    /// The graph of the log density. Input 0 contains the unconstrained coordinates. Output 0 is the log density,
+    /// which is NaN for draws that the program rejects.
     pub graph: Graph,
     /// The number of unconstrained coordinates.
     pub dim: usize,
@@ -225,14 +225,14 @@ struct Unrolled {
     what: String,
     /// The number of iterations, or `usize::MAX` if it is known only at the end.
     trips: usize,
-    /// Why its iterations are not vectorised.
+    /// The reason why its iterations are not vectorised.
     apart: Option<EvalError>,
 }
 
 /// A `return` under a condition that depends on parameters. The code after it applies only to draws that have not
 /// returned.
 struct Exit<'g> {
-    /// 1 for draws at which the function has returned.
+    /// A number that is 1 for draws for which the function has returned.
     condition: E<'g>,
     /// The value that the function returns.
     value: Option<Sym>,

@@ -66,7 +66,7 @@ pub struct StandardCall {
     pub address: Address,
     /// The distribution of the numbers.
     pub of: Standard,
-    /// Where the numbers go.
+    /// The inputs that receive the numbers.
     pub to: Numbers,
 }
 
@@ -81,7 +81,7 @@ pub struct LibraryCall {
     pub args: Vec<Argument>,
     /// The index of a result of the stage. It is 0 for draws that skip the call.
     pub taken: Option<usize>,
-    /// Where the numbers go.
+    /// The inputs that receive the numbers.
     pub to: Numbers,
 }
 

@@ -42,7 +42,7 @@ pub struct FunctionType {
     pub result: Type,
 }
 
-/// One parameter of a function type.
+/// A parameter of a function type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParamType {
     /// The type of the parameter.

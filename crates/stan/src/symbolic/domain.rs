@@ -12,17 +12,17 @@ pub enum Domain {
     NotNan,
     /// Any finite number.
     Finite,
-    /// Greater than 0 and finite.
+    /// Any finite number greater than 0.
     PositiveFinite,
-    /// Greater than 0, and possibly infinite.
+    /// Any number greater than 0, including infinity.
     Positive,
-    /// At least 0, and not NaN.
+    /// Any number that is at least 0, including infinity.
     NonNegative,
-    /// At least 0 and finite.
+    /// Any finite number that is at least 0.
     NonNegativeFinite,
-    /// From 0 to 1.
+    /// Any number from 0 to 1.
     Unit,
-    /// 0 or 1.
+    /// The numbers 0 and 1.
     Bool,
     /// Any `int`.
     AnyInt,

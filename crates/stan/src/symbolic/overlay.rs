@@ -10,7 +10,7 @@ use crate::symbolic::value::{Cell, Dims};
 /// An element of a container at a position that iterations index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum At {
-    /// The same element in every iteration.
+    /// The element is the same in every iteration.
     Fixed(u32),
     /// Each iteration has its own element.
     Own(Rc<[u32]>),

@@ -11,7 +11,7 @@ use crate::symbolic::value::{Cell, Dims, SHORT, Sym, assemble, e_cell};
 use crate::transform::Transform;
 use crate::value::error::{FnError, FnResult};
 
-/// One bound: a scalar, or one for each element.
+/// A bound: a scalar, or one number for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
     /// No element has a finite bound.
@@ -374,14 +374,15 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
     (theta, logs.sum() + 0.5 * (n as f64).ln())
 }
 
-/// The size of the largest correlation matrix for which each of these sums is a product.
+/// The largest number of rows of a correlation matrix for which the sums of v are a product with masks, one for each
+/// position.
 const MASKED: usize = 16;
 
 /// Returns the Cholesky factor of a correlation matrix from canonical partial correlations tanh z. They are given row
 /// by row, or column by column with the Jacobian of the whole matrix.
 ///
-/// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v over the earlier partial correlations of its row),
-/// and the diagonal is that without the first factor, so its logarithms are sums of v.
+/// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v), where the sum is over the earlier partial
+/// correlations of its row. Diagonal elements lack the first factor, so their logarithms are sums of v.
 fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
     let zero = tape.constant(0.0);
     if k == 1 {

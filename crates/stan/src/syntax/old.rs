@@ -383,7 +383,7 @@ impl<'a> Old<'a> {
         close + 1
     }
 
-    /// Returns a function's name of today.
+    /// Returns the name that a function has today.
     fn modern(&self, name: &str) -> String {
         if let Some(modern) = self.densities.get(name) {
             return modern.clone();

@@ -230,7 +230,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 2·10⁸ steps (about ten seconds), 1000 levels, 2 GiB.
+    /// Allows 2·10⁸ steps (about ten seconds), 1000 levels and 2 GiB.
     fn default() -> Self {
         Limits {
             steps: 200_000_000,

@@ -12,7 +12,7 @@ pub enum Idx {
     All,
     /// One position. Its dimension is dropped.
     One(i32),
-    /// Positions, in this order.
+    /// A list of positions, in this order.
     Many(Vec<i32>),
     /// `a:`.
     From(i32),
@@ -372,7 +372,7 @@ fn block((rows, cols): (usize, usize), found: &Value) -> IndexError {
 /// An evaluated step into a container.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Indices.
+    /// Indices into the container.
     Index(Vec<Idx>),
     /// A tuple component, counted from 0.
     Component(usize),

@@ -6,7 +6,7 @@
 //! | `index`, `sized`, `shape` | their parts, declared types with sizes, extents and names of elements |
 //! | `ops`, `vectorise`, `dense` | operators, functions element by element, small matrices |
 //! | `laplace` | settings of embedded Laplace approximations |
-//! | `error` | what ends an evaluation, and its limits |
+//! | `error` | errors that end an evaluation, and its limits |
 
 pub mod dense;
 pub mod error;

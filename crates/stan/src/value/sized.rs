@@ -81,7 +81,7 @@ impl Sized {
         )
     }
 
-    /// Array extents, then the extents of the innermost value.
+    /// Returns the array extents, followed by the extents of the innermost value.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = self.unwind().0;
         dims.extend(self.leaf_dims());

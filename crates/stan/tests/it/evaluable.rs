@@ -1,5 +1,5 @@
-//! Jensen evaluates every program that `check` accepts, or reports the location of a construct that it cannot evaluate;
-//! and programs have no length limit.
+//! Jensen evaluates every program that `check` accepts, or reports the location of a construct that it cannot
+//! evaluate. Programs have no length limit.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use jensen_stan::evaluable::unsupported;
 use jensen_stan::lower::{LowerOptions, lower, refusals};
 use jensen_stan::{NoIncludes, check};
 
-/// Lines and columns of constructs that cannot be evaluated.
+/// Returns the lines and columns of constructs that cannot be evaluated.
 fn locations(source: &str) -> Vec<(usize, usize)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = checked.program.expect("a correct program");
@@ -44,7 +44,8 @@ fn what_is_computed_of_data_alone_may_be_used_there() {
     assert_eq!(locations(&of_parameters), [(2, 10)]);
 }
 
-/// Line, whether it is an error, and message of the constructs that lowering refuses in a program without its data.
+/// Returns the constructs that lowering refuses in a program without its data: the line, whether it is an error, and
+/// the message.
 fn refused(source: &str) -> Vec<(usize, bool, String)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = Arc::new(checked.program.expect("a correct program"));
@@ -101,7 +102,7 @@ fn where_a_search_for_a_mode_begins_may_depend_on_parameters() {
     assert!(refused.program.is_none());
 }
 
-/// The log density by both evaluators.
+/// Returns the log density, which both evaluators must agree on.
 fn both(source: &str, z: &[f64]) -> f64 {
     let model = crate::support::bind(source, "{}").unwrap();
     let known = model.log_density(z, true, false).unwrap();

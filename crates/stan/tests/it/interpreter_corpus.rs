@@ -1,9 +1,9 @@
-//! The interpreter against the reference values of the model corpus.
+//! Tests the interpreter against the reference values of the model corpus.
 
 use crate::support::{bind, corpus, error, numbers};
 use jensen_density::{DrawKey, Posterior};
 
-/// The tolerance unless the oracle names another one: solvers have separate ones.
+/// The tolerance unless the oracle names another one. Solvers have tolerances of their own.
 const TOLERANCE: f64 = 1e-8;
 
 /// Densities whose constants Stan's library drops in `~`, but the tool behind the reference values does not.

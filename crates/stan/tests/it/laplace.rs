@@ -1,5 +1,5 @@
-//! Embedded Laplace approximations: both evaluators against an external oracle (`tools/oracle/laplace.py`), derivatives
-//! against differences, refusals, and draws of the latent variables.
+//! Tests embedded Laplace approximations: both evaluators against an external oracle (`tools/oracle/laplace.py`),
+//! derivatives against differences, refusals, and draws of the latent variables.
 
 use crate::support::{bind, error, numbers};
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A value, its gradient and its Hessian.
 type Found = (f64, Vec<f64>, Vec<Vec<f64>>);
 
-/// The graph's value and gradient at lanes that share a point, and its Hessian.
+/// Returns the graph's value and gradient at lanes that share a point, and its Hessian.
 fn derivatives(source: &str, at: &[f64]) -> Result<Found, LowerError> {
     let model = bind(source, "{}").unwrap_or_else(|e| panic!("{source}: {e}"));
     let lowered = lower(&model, LowerOptions::default())?;
@@ -140,7 +140,7 @@ fn a_start_far_away_finds_the_same_mode() {
     }
 }
 
-/// Poisson counts, a smooth covariance, and settings of the search.
+/// Returns a program with Poisson counts, a smooth covariance, and settings of the search.
 fn smooth_counts(counts: &str, settings: &str) -> String {
     let call = match settings {
         "" => "laplace_marginal_poisson_log_lpmf(y | ix, rep_vector(0, 11), 1, K, (s, l))".into(),
@@ -202,7 +202,7 @@ fn infinite_arguments_stay_what_they_are() {
     assert!(error(with.0, without.0) < 1e-13, "{} {}", with.0, without.0);
 }
 
-/// The messages of both evaluators for a call that fails for every draw.
+/// Returns the message that both evaluators give for a call that fails for every draw.
 fn refused(call: &str) -> String {
     let (program, _) = reference();
     let source = program.replace("CALL", call);

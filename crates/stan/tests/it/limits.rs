@@ -1,4 +1,5 @@
-//! Limits that end an evaluation within a call of the library, and calls as fast as other libraries' calls.
+//! Tests the limits that end an evaluation within a call of the library, and that calls are as fast as other
+//! libraries' calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use jensen_stan::{NoIncludes, check};
 
 use crate::support::JsonData;
 
-/// A program that computes `call` of a full matrix `m` with this number of rows.
+/// Returns a program that computes `call` of a full matrix `m` with this number of rows.
 fn program(rows: usize, call: &str) -> String {
     format!(
         "transformed data {{ matrix[{rows}, {rows}] m = to_matrix(sin(square(linspaced_vector({0}, 1, {0}))), {rows}, {rows});\n\
@@ -50,7 +51,7 @@ fn a_call_that_takes_long_is_not_waited_for() {
     assert!(late < Duration::from_millis(500), "{late:?}");
 }
 
-/// Each took from half a minute to minutes by loops over scalars.
+/// Each of these took from half a minute to minutes with loops over scalars.
 #[test]
 fn matrices_of_hundreds_of_rows_take_no_time() {
     for call in [
@@ -73,10 +74,10 @@ fn matrices_of_hundreds_of_rows_take_no_time() {
     }
 }
 
-/// Pieces of work that were started elsewhere.
+/// The number of pieces of work that were started elsewhere.
 static APART: AtomicUsize = AtomicUsize::new(0);
 
-/// Transforms, systems with a vector, and arrays of arrays that are small one by one.
+/// The calls are transforms, systems with a vector, and arrays of arrays that are small one by one.
 #[test]
 fn calls_that_may_take_long_are_done_apart() {
     let pieces = |call: &str| {

@@ -1,14 +1,14 @@
-//! The lowered graphs of the model corpus against its reference values, by the slow evaluator.
+//! Tests the lowered graphs of the model corpus against its reference values, with the slow evaluator.
 
 use crate::support::{bind, corpus, error, numbers};
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity, evaluate};
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 
-/// The tolerance unless the oracle names another one: solvers have separate ones.
+/// The tolerance unless the oracle names another one. Solvers have tolerances of their own.
 const TOLERANCE: f64 = 1e-8;
 
-/// The graph with the gradient as second output.
+/// Adds the gradient to a graph as its second output.
 fn with_gradient(lowered: &Lowered) -> Graph {
     let mut graph = jensen_graph::passes::compact(&lowered.graph);
     let output = graph.outputs()[0];

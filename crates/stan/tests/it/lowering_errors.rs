@@ -1,5 +1,5 @@
-//! For a construct that cannot be lowered, one line names the construct and its location; draws that a program rejects
-//! are NaN; the cost of loops is the cost of their iterations.
+//! Tests errors of lowering: one line names the construct that cannot be lowered and its location. Draws that a
+//! program rejects are NaN, and the cost of loops is the cost of their iterations.
 
 use crate::support::bind;
 use jensen_graph::evaluate;

@@ -1,4 +1,4 @@
-//! Random programs: the graph agrees with the interpreter, or lowering gives a reason.
+//! Tests random programs: the graph agrees with the interpreter, or lowering gives a reason.
 
 use crate::support::bind;
 use jensen_graph::evaluate;

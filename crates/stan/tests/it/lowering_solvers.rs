@@ -1,4 +1,4 @@
-//! Solvers called from Stan programs: the graph against the interpreter, gradients against differences of the
+//! Tests solvers that Stan programs call: the graph against the interpreter, gradients against differences of the
 //! interpreter's values, products against differences of gradients, and messages about mistakes.
 
 use crate::support::bind;
@@ -87,7 +87,7 @@ model {
 const DATA: &str = r#"{"ts": [0.4, 1.5, 4.0], "seasons": [0.7, 2.0], "x_r": [0.2, 0.4], "x_i": [2, 1],
     "xs": [[0.1, 0.5], [1.5, -0.3]], "is": [[1], [3]]}"#;
 
-/// Calls of differential equations, of the program above.
+/// Returns calls of differential equations, for the program above.
 fn equations() -> Vec<String> {
     let arguments = "a, b, seasons, 1";
     let mut calls = Vec::new();
@@ -153,7 +153,7 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Values, gradients and products of a program at two points.
+/// Checks values, gradients and products of a program at two points.
 fn check(source: &str) {
     // Without a given tolerance, differences use steps with a tolerance of 1e-6.
     let rough = ["ode_rk45(", "ode_ckrk("]
@@ -235,7 +235,8 @@ fn differential_equations() {
     }
 }
 
-/// Equations without derivatives, equations that are not rates, an equation with rates in this form, and equal times.
+/// The programs have equations without derivatives, equations that are not rates, an equation with rates in this
+/// form, and equal times.
 #[test]
 fn differential_algebraic_equations() {
     for call in [
@@ -249,7 +250,7 @@ fn differential_algebraic_equations() {
     }
 }
 
-/// An equation written with residuals has the solution of the one with rates.
+/// An equation written with residuals has the solution of the equation written with rates.
 #[test]
 fn rates_as_residuals() {
     let rates = DECAY.replace(
@@ -276,8 +277,8 @@ fn rates_as_residuals() {
     assert_close("gradient", &found.1, &expected.1, 1e-7);
 }
 
-/// Closed forms, in transformed data and in generated quantities, and messages about a start that is not consistent or
-/// finite.
+/// The test compares closed forms, in transformed data and in generated quantities, and messages about a start that
+/// is not consistent or finite.
 #[test]
 fn algebraic_equations_are_interpreted() {
     let source = "functions {
@@ -351,8 +352,8 @@ fn roots_integrals_and_shards() {
     }
 }
 
-/// Solutions for data alone in transformed data, and for parameters in generated quantities; both agree with the closed
-/// form.
+/// Solutions for data alone in transformed data, and for parameters in generated quantities, both agree with the
+/// closed form.
 #[test]
 fn interpreted_blocks() {
     let source = "functions { vector f(real t, vector y, real k) { return -k * y; } }
@@ -439,7 +440,7 @@ model {{ {call} }}"
     }
 }
 
-/// A stiff reaction over eleven orders of magnitude of time, with rates as parameters.
+/// The test solves a stiff reaction over eleven orders of magnitude of time, with rates as parameters.
 #[test]
 fn stiff_equations() {
     check(

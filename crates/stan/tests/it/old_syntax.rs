@@ -1,4 +1,4 @@
-//! Programs in the syntax before Stan 2.33, written in today's.
+//! Tests that programs in the syntax before Stan 2.33 are written in today's.
 
 use jensen_stan::{NoIncludes, check, in_todays_syntax, modernise};
 

@@ -1,17 +1,17 @@
-//! Outputs of programs for draws: the graph and the interpreter agree, including random numbers.
+//! Tests outputs of programs for draws: the graph and the interpreter agree, including random numbers.
 
 use crate::support::{bind, corpus, error};
 use jensen_density::{DrawKey, Posterior, Scale};
 use jensen_math::simd::Simd;
 use jensen_stan::outputs::Outputs;
 
-/// Draws of one comparison; not a multiple of the lanes of a vector.
+/// The number of draws of one comparison. It is not a multiple of the lanes of a vector.
 const DRAWS: usize = 21;
 
-/// Programs that only the interpreter follows.
+/// The programs that only the interpreter can evaluate.
 const LEFT_TO_THE_INTERPRETER: &[&str] = &[];
 
-/// Coordinates about 0, from a seed.
+/// Returns coordinates about 0, from a seed.
 fn points(dim: usize, scale: f64) -> Vec<f64> {
     let mut state = 17_u64;
     let mut next = || {
@@ -83,7 +83,8 @@ fn the_corpus_by_both_evaluators() {
     assert_eq!(left, LEFT_TO_THE_INTERPRETER);
 }
 
-/// Generated quantities of `parameters { real a; real<lower=0> b; vector[3] v; cholesky_factor_corr[2] L; }`.
+/// Returns a program with generated quantities of `parameters { real a; real<lower=0> b; vector[3] v;
+/// cholesky_factor_corr[2] L; }`.
 fn generated(functions: &str, body: &str) -> String {
     format!(
         "functions {{ {functions} }}

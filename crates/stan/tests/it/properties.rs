@@ -1,4 +1,4 @@
-//! The checker returns for every text, and accepts valid programs.
+//! Tests that the checker returns for every text, and accepts valid programs.
 //!
 //! A normal run is small; `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each kind.
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{RngSeed, TestRunner};
 
-/// Everything that is done with a text, which must not panic.
+/// Does everything that can be done with a text. None of it may panic.
 fn exercise(text: &str) -> Option<Program> {
     let checked = check(text, "random", &NoIncludes);
     let rendered = checked.render(false);
@@ -120,7 +120,7 @@ const WORDS: &[&str] = &[
 
 /// The number of cases of a normal run, stated here to be the same everywhere.
 const CASES: u32 = 256;
-/// Cases of a long run.
+/// The number of cases of a long run.
 const MANY: u32 = 100_000;
 
 fn run<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value)) {
@@ -237,7 +237,7 @@ fn many_cases() {
     damaged(MANY);
 }
 
-/// Expression ids are unique and below the count, and calls carry arguments.
+/// Checks that expression ids are unique and below the count, and that calls carry arguments.
 fn verify(program: &Program) {
     let mut seen = vec![false; program.expr_count as usize];
     let mut visit = |expr: &Expr| {

@@ -1,10 +1,11 @@
-//! Variables that scatter about a location: the elements of vectors, each about its own mean, and joint vectors.
+//! Tests variables that scatter about a location: the elements of vectors, each about its own mean, and joint
+//! vectors.
 
 use crate::support::bind;
 use jensen_graph::{Hierarchy, Spread};
 use jensen_stan::lower::{LowerOptions, lower};
 
-/// Vectors of two elements with standard deviations 2 and 0.5 and correlation 0.6 about (1, −1), in every form; a
+/// Vectors of two elements with standard deviations 2 and 0.5 and correlation 0.6 about (1, −1), in every form. A
 /// precision gives the standard deviations conditional on the other element.
 const FORMS: [(&str, &str, f64); 7] = [
     (

@@ -1,4 +1,5 @@
-//! Two 256-bit registers. The safety condition of the intrinsics is that of [`super::super::avx2`].
+//! Implements sixteen lanes with two 256-bit registers. The safety condition of the intrinsics is that of
+//! [`super::super::avx2`].
 
 use super::F32x16;
 use crate::simd::lane_operators;
@@ -28,7 +29,7 @@ macro_rules! both {
     };
 }
 
-/// Returns all bits set in the first `n` of sixteen lanes.
+/// Returns a mask with all bits set in the first `n` of sixteen lanes.
 #[inline(always)]
 fn first(n: usize) -> (__m256i, __m256i) {
     let n = v!(_mm256_set1_epi32(n as i32));
@@ -50,7 +51,7 @@ fn pow2(n: __m256) -> __m256 {
     v!(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
 }
 
-/// Computes the sum of eight lanes, by halves.
+/// Returns the sum of eight lanes, by halves.
 #[inline(always)]
 pub(super) fn sum8(x: __m256) -> f32 {
     let x = v!(_mm_add_ps(
@@ -61,7 +62,7 @@ pub(super) fn sum8(x: __m256) -> f32 {
     v!(_mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x))))
 }
 
-/// Computes the largest of eight lanes, by halves.
+/// Returns the largest of eight lanes, by halves.
 #[inline(always)]
 pub(super) fn largest8(x: __m256) -> f32 {
     let x = v!(_mm_max_ps(
@@ -80,7 +81,7 @@ fn scale_half(x: __m256, n: __m256) -> __m256 {
     v!(_mm256_mul_ps(_mm256_mul_ps(x, pow2(first)), pow2(second)))
 }
 
-/// Returns the split of any number, as in the double-precision lanes.
+/// Splits any number, as the double-precision lanes do.
 #[inline(always)]
 fn split(x: __m256) -> (__m256, __m256) {
     let zero = v!(_mm256_setzero_ps());

@@ -1,4 +1,5 @@
-//! One 512-bit register. The safety condition of the intrinsics is that of [`super::super::avx512`].
+//! Implements sixteen lanes with one 512-bit register. The safety condition of the intrinsics is that of
+//! [`super::super::avx512`].
 
 use super::F32x16;
 use super::avx2::{largest8, sum8};
@@ -44,7 +45,7 @@ fn neg(a: Avx512Singles) -> Avx512Singles {
     Avx512Singles(v!(_mm512_xor_ps(a.0, _mm512_set1_ps(-0.0))))
 }
 
-/// Returns the lanes 0 to 7, then 8 to 15.
+/// Returns lanes 0 to 7 and lanes 8 to 15.
 #[inline(always)]
 fn halves(x: __m512) -> (__m256, __m256) {
     (

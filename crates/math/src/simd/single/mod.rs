@@ -1,4 +1,4 @@
-//! Sixteen virtual `f32` lanes: the single-precision companion of [`F64x8`](super::F64x8).
+//! Provides sixteen virtual `f32` lanes, the single-precision companion of [`F64x8`](super::F64x8).
 //!
 //! [`F32x16`] is implemented by one 512-bit register, by two 256-bit registers and by an array, and is reached as
 //! [`F64x8::Single`](super::F64x8::Single): a function compiled by [`simd_fn!`](crate::simd_fn) for the lanes `V` uses
@@ -13,10 +13,10 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 pub(super) mod scalar;
 
-/// Number of lanes in every [`F32x16`].
+/// The number of lanes in every [`F32x16`].
 pub const LANES32: usize = 16;
 
-/// Sixteen `f32` lanes; the requirements on methods are those of [`F64x8`](super::F64x8).
+/// Sixteen `f32` lanes. The requirements on methods are those of [`F64x8`](super::F64x8).
 pub trait F32x16:
     Copy
     + 'static
@@ -29,22 +29,22 @@ pub trait F32x16:
     /// One truth value per lane.
     type Mask: Copy;
 
-    /// The same number in every lane.
+    /// Puts the same number in every lane.
     fn splat(x: f32) -> Self;
 
-    /// Reads sixteen numbers; no alignment is needed.
+    /// Reads sixteen numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for reading sixteen `f32`.
     unsafe fn load(p: *const f32) -> Self;
 
-    /// Writes sixteen numbers; no alignment is needed.
+    /// Writes sixteen numbers, which need no alignment.
     ///
     /// # Safety
     /// `p` must be valid for writing sixteen `f32`.
     unsafe fn store(self, p: *mut f32);
 
-    /// Reads the first `n <= 16` numbers; the other lanes are zero.
+    /// Reads the first `n <= 16` numbers. The other lanes are zero.
     ///
     /// # Safety
     /// `p` must be valid for reading `n` `f32`.
@@ -69,48 +69,49 @@ pub trait F32x16:
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n.min(LANES32)) };
     }
 
-    /// Returns `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    /// Returns `self * b + c`, rounded once. It is rounded twice on a machine without fused multiply-add.
     fn fma(self, b: Self, c: Self) -> Self;
 
     /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// Returns `if self < b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`, which is the second operand if either is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// Returns `if self > b { self } else { b }`: the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`, which is the second operand if either is NaN.
     fn max(self, b: Self) -> Self;
 
     /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Returns the nearest integer, ties to even.
+    /// Returns the nearest integer, with ties to even.
     fn round(self) -> Self;
 
     /// Returns the magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// Returns `self * 2^n` for integral `|n| <= 250`, rounded once; `|self|` is 0, infinite, NaN or in
-    /// `[2^-60, 2^60]`.
+    /// Returns `self * 2^n` for integral `|n| <= 250`, rounded once. `|self|` must be 0, infinite, NaN or in `[2^-60,
+    /// 2^60]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
-    /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including
+    /// subnormal numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative
+    /// numbers and NaN.
     fn split_pow2(self) -> (Self, Self);
 
-    /// Returns `self < b`, false for NaN.
+    /// Returns whether `self < b`, which is false for NaN.
     fn lt(self, b: Self) -> Self::Mask;
 
-    /// Returns `self <= b`, false for NaN.
+    /// Returns whether `self <= b`, which is false for NaN.
     fn le(self, b: Self) -> Self::Mask;
 
-    /// Returns `self == b`, false for NaN.
+    /// Returns whether `self == b`, which is false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// Returns `yes` in lanes where the mask is true, `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Computes the sum of the lanes, by a fixed tree: halves are added until one number remains.
+    /// Returns the sum of the lanes, by a fixed tree: halves are added until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();
@@ -119,7 +120,7 @@ pub trait F32x16:
         (b[0] + b[2]) + (b[1] + b[3])
     }
 
-    /// Computes the largest lane; unspecified with NaN.
+    /// Returns the largest lane. The result is unspecified if a lane is NaN.
     #[inline(always)]
     fn largest(self) -> f32 {
         let x = self.to_array();
@@ -138,22 +139,22 @@ pub trait F32x16:
         lanes
     }
 
-    /// Returns lanes from an array.
+    /// Creates lanes from an array.
     #[inline(always)]
     fn from_array(lanes: [f32; LANES32]) -> Self {
         // SAFETY: the array has sixteen numbers.
         unsafe { Self::load(lanes.as_ptr()) }
     }
 
-    /// Returns lanes that are all zero.
+    /// Creates lanes that are all zero.
     #[inline(always)]
     fn zero() -> Self {
         Self::splat(0.0)
     }
 }
 
-/// [`simd_fn!`](crate::simd_fn) for functions over [`F32x16`] lanes alone: `fn NAME<V>(arguments) -> Output { body }`
-/// defines `NAME(simd, arguments) -> Output`. Everything the body calls must be `#[inline(always)]`.
+/// Like [`simd_fn!`](crate::simd_fn), but for functions over [`F32x16`] lanes alone: `fn NAME<V>(arguments) -> Output
+/// { body }` defines `NAME(simd, arguments) -> Output`. Everything the body calls must be `#[inline(always)]`.
 #[macro_export]
 macro_rules! simd32_fn {
     ($(

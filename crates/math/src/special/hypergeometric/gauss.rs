@@ -1,4 +1,4 @@
-//! Gauss's function 2F1 for every z < 1.
+//! Computes Gauss's function 2F1 for every z < 1.
 
 use super::number::{Number, Twofold};
 use super::{Hypergeometric, LOSS, TERMS, TOO_LOSSY, loss};
@@ -21,7 +21,7 @@ impl<T: Number, const N: usize> Jet<T, N> {
         }
     }
 
-    /// Returns a linear function.
+    /// Creates a linear function.
     fn linear(value: T, first: [T; N]) -> Self {
         Self {
             value,
@@ -94,7 +94,7 @@ struct Parameters<T> {
 }
 
 impl<T: Number> Parameters<T> {
-    /// Coefficients of a, b and c and a constant.
+    /// Returns a linear function of the parameters, from the coefficients of a, b and c and a constant.
     fn sum(&self, by: [f64; 3], constant: f64) -> Jet<T, 3> {
         let by = by.map(T::of);
         let terms = (0..3).fold(T::of(constant), |sum, i| sum + by[i] * self.values[i]);
@@ -102,9 +102,9 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// Computes a Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which
-/// computes the coefficient of order k + 2 from the two before, with the ratio of the largest term to the sum. `None`
-/// if it does not converge.
+/// Sums a Taylor series at distance `x`. `head` has its first two coefficients, and `next(k, before, last)` computes
+/// the coefficient of order k + 2 from the two before. Also returns the ratio of the largest term to the sum. Returns
+/// `None` if the series does not converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,
@@ -149,7 +149,8 @@ fn taylor<T: Number>(
     None
 }
 
-/// Returns 2F1 at x = 1 − y in (−0.6, 1): by its series to 1/2, then along Taylor series that halve the distance to 1.
+/// Returns 2F1 at x = 1 − y in (−0.6, 1). It uses the series up to 1/2, and then Taylor series that halve the
+/// distance to 1.
 fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option<(Local<T>, f64)> {
     let p = Parameters {
         values: [a, b, c].map(T::of),
@@ -210,7 +211,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     Some((found, loss))
 }
 
-/// Returns the function in x = 1 − y with derivatives with respect to a, b, c and x.
+/// Returns the function at x = 1 − y, with derivatives with respect to a, b, c and x.
 fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     let found = match local::<f64>(parameters, x, y, order) {
         Some((found, loss)) if loss < LOSS => Some(found),
@@ -257,7 +258,7 @@ pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -
     }
 }
 
-/// Returns (1 − z)⁻ᵃ 2F1(a, c − b; c; z / (z − 1)) for z < 0 (Abramowitz and Stegun, 15.3.4).
+/// Returns 2F1(a, b; c; z) for z < 0 as (1 − z)⁻ᵃ 2F1(a, c − b; c; z / (z − 1)) (Abramowitz and Stegun, 15.3.4).
 fn pfaff([a, b, c]: [f64; 3], z: f64, order: usize) -> Jet<f64, 4> {
     let y = 1.0 / (1.0 - z);
     let f = in_unit([a, c - b, c], -z * y, y, order);

@@ -1,15 +1,16 @@
-//! Generalised hypergeometric functions with their derivatives with respect to all arguments up to second order.
+//! Computes generalised hypergeometric functions with their derivatives with respect to all arguments up to second
+//! order.
 //!
 //! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums it term by
 //! term, each with its derivatives. If terms cancel, it sums the series again with twice the digits.
 //!
-//! | arguments | how |
+//! | arguments | method |
 //! | --- | --- |
 //! | p ≤ q | the series |
-//! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series along the way there ([`gauss`]) |
+//! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series on the path to z ([`gauss`]) |
 //! | p = q + 1, −1 ≤ z ≤ −0.6 | means of partial sums, which alternate; 2F1 for z < −0.5 by Pfaff's transformation |
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
-//! | a number of terms that ends | their sum, for every z |
+//! | finitely many terms | their sum, for every z |
 //!
 //! Outside this region the function is not implemented and returns NaN. It also returns NaN if the series needs more
 //! than a million terms.
@@ -19,19 +20,19 @@ mod number;
 
 use self::number::{Number, Twofold};
 
-/// Largest number of terms of a series.
+/// The largest number of terms of a series.
 const TERMS: usize = 1_000_000;
 
-/// More digits are needed when terms are larger than their sum by this factor.
+/// The ratio of the largest term to the sum above which more digits are needed.
 const LOSS: f64 = 1e3;
 
-/// Cancellation beyond which terms in double length have no correct digits.
+/// The ratio above which terms in double length have no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
 /// A function of the arguments a, b and z, in this order, and its derivatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypergeometric {
-    /// The function.
+    /// The value of the function.
     pub value: f64,
     /// The derivative with respect to each argument.
     pub first: Vec<f64>,
@@ -48,7 +49,7 @@ impl Hypergeometric {
         }
     }
 
-    /// Computes the derivatives of this order: the value, the gradient or the matrix of second derivatives.
+    /// Returns the derivatives of this order: the value, the gradient or the matrix of second derivatives.
     pub fn derivatives(self, order: usize) -> Vec<f64> {
         match order {
             0 => vec![self.value],
@@ -58,7 +59,8 @@ impl Hypergeometric {
     }
 }
 
-/// Returns pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are 0.
+/// Computes pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are
+/// 0.
 pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let all = || a.iter().chain(b).chain(std::iter::once(&z));
@@ -102,12 +104,12 @@ pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeomet
     }
 }
 
-/// Returns whether a number is 0, −1, −2, ….
+/// Returns whether `x` is 0, −1, −2, …
 fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
+/// Returns the result in ordinary precision, or in double length if the former loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -124,7 +126,7 @@ fn twice(
     }
 }
 
-/// How much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
+/// Returns the ratio of the largest term to the sum. A sum of exactly 0 is only accepted in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
@@ -154,7 +156,7 @@ impl<T: Number> Terms<T> {
         std::iter::once(self.value).chain(rest.copied())
     }
 
-    /// Forms the product with a function of argument `i`, given with its first two derivatives.
+    /// Multiplies by a function of argument `i`, which is given with its first two derivatives.
     fn multiply(&mut self, i: usize, [f, slope, curvature]: [T; 3]) {
         let n = self.first.len();
         if self.order >= 2 {
@@ -198,7 +200,7 @@ impl<T: Number> Terms<T> {
     }
 }
 
-/// The terms of a series, in sequence.
+/// The terms of a series, one after another.
 struct Ratio<'a, T> {
     a: &'a [f64],
     b: &'a [f64],
@@ -244,15 +246,15 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// The term from which on no factor changes its sign.
+/// Returns the index of the term from which on no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// Returns the sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller). `None`
-/// if it needs too many terms.
+/// Returns the sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller).
+/// Returns `None` if it needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
     let mut sum = terms.term.clone();
@@ -280,7 +282,7 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// Computes the value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many
+/// Returns the value if the terms after `last` vanish. Returns `None` if it has no correct digits, or needs too many
 /// terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
@@ -307,8 +309,8 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
-/// Returns the sum of the terms up to the one after which they vanish. It has no derivatives with respect to the
-/// parameters that make them vanish; the function returns 0 for these. Of order 1 or 2.
+/// Sums the terms up to the one after which they vanish, for order 1 or 2. The sum has no derivatives with respect to
+/// the parameters that make the terms vanish. The function returns 0 for these.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -333,7 +335,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// Returns partial sums with each of the given numbers of terms, which ascend.
+/// Returns the partial sums with each of the given numbers of terms, which must ascend.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -356,13 +358,13 @@ fn partial_sums<T: Number>(
         .collect()
 }
 
-/// Returns the number of terms beyond which a series behaves asymptotically.
+/// Returns the number of terms after which a series behaves asymptotically.
 fn start(a: &[f64], b: &[f64]) -> usize {
     let most = a.iter().chain(b).fold(0.0f64, |most, x| most.max(x.abs()));
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Returns means of partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at
+/// Sums an alternating series by means of partial sums. Each mean of two adjacent sums divides the remainder by at
 /// least two (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
@@ -399,8 +401,8 @@ fn agree(x: &Hypergeometric, y: &Hypergeometric) -> bool {
     close(x.value, y.value) && all(&x.first, &y.first) && all(&x.second, &y.second)
 }
 
-/// Returns the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b; those with respect to z are the
-/// function of shifted arguments.
+/// Computes the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b. The derivatives with respect
+/// to z are the function of shifted arguments.
 fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let excess: f64 = b.iter().sum::<f64>() - a.iter().sum::<f64>();
@@ -437,8 +439,8 @@ fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     found
 }
 
-/// Returns partial sums at z = 1 of N = N₀ 2ʲ terms, from which N^(−s − m), m = 0, 1, … are removed in sequence (s is
-/// the excess of Σb over Σa), until two agree.
+/// Extrapolates partial sums at z = 1 of N = N₀ 2ʲ terms. The powers N^(−s − m), m = 0, 1, …, are removed one after
+/// another, until two results agree. Here s is the excess of Σb over Σa.
 fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hypergeometric> {
     const DOUBLINGS: usize = 8;
     let n = a.len() + b.len() + 1;
@@ -512,7 +514,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
 }
 
 impl Hypergeometric {
-    /// Computes the largest difference, relative to the larger one of a number and the value.
+    /// Returns the largest difference, relative to the larger one of a number and the value.
     fn value_gap(&self, other: &Self) -> f64 {
         let size = other.value.abs();
         let all = |x: &[f64], y: &[f64]| {
@@ -537,7 +539,7 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// Poles of lower parameters beyond the last term: 1 + z a b / c + …, by hand.
+    /// A lower parameter may have a pole beyond the last term. The value is 1 + z a b / c + …, computed by hand.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
         let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");

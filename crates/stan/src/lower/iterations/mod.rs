@@ -10,8 +10,8 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `plain` | columns as plain vectors |
-//! | `overlay` | containers that iterations write to, and variables that may be carried from iteration to iteration |
-//! | `nested` | loops within: iterations of iterations |
+//! | `overlay` | containers that iterations write to, and variables that one iteration passes to the next |
+//! | `nested` | nested loops |
 //! | `ragged` | slices whose length differs from iteration to iteration |
 
 mod nested;
@@ -52,7 +52,7 @@ pub(super) struct Iterations<'g> {
     taken: Option<NodeId>,
     /// The number of pending returns outside the iterations.
     exits: usize,
-    /// Terms of the log density that are already summed over iterations.
+    /// The terms of the log density that are already summed over iterations.
     finished: Vec<E<'g>>,
     /// The elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,

@@ -3,12 +3,12 @@
 //! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
 //! whose elements are columns with one value per record. An operation on one record then applies to all. The body of a
 //! loop over the records is lowered once, and densities and sums become sums over the records. Any other operation
-//! across records is rejected with its location. At the end the log density is linear in its sums over records, which
-//! are the likelihood; the remainder is the prior.
+//! across records is rejected with its location. At the end the log density is linear in its sums over records. These
+//! sums are the likelihood, and the rest is the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `index` | parts of containers over the records, elements picked by record |
+//! | `index` | parts of containers over the records, elements selected by record |
 //! | `calls` | operators and functions |
 //! | `loops` | loops over the records |
 

@@ -321,7 +321,7 @@ fn matrix_power(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(result.unwrap_or_else(|| identity(cx, n)), n, n))
 }
 
-/// The number of halvings. They suffice for Padé's approximation to be accurate for norms up to 2⁸ · 5.
+/// The number of times that a matrix is halved. For norms up to 2⁸ · 5, Padé's approximation is then accurate.
 const SQUARINGS: i32 = 8;
 
 /// The coefficients of Padé's approximation of degree 13 (Higham 2005).

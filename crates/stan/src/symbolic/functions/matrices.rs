@@ -6,7 +6,8 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The largest number of elements of a left factor, handled separately, whose products are expanded.
+/// The largest number of elements of a left factor for which a product is expanded, if its elements are handled
+/// separately.
 const SMALL: usize = 16;
 
 /// The functions of this file.

@@ -130,7 +130,8 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Extents of a constrained value from the extents of its coordinates, with the value and the log-Jacobian.
+/// Returns the constrained value and the log-Jacobian. Also returns the extents of the value, which follow from the
+/// extents of its coordinates.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Generates expressions.
 
 use super::{Generator, Kind};
 
@@ -60,7 +60,7 @@ const PAIRS: &[&str] = &[
     "if_pair(#)",
 ];
 
-/// Reals of a vector, `#`.
+/// Functions that reduce a vector, `#`, to a real.
 const REDUCED: &[&str] = &[
     "sum(#)",
     "mean(#)",
@@ -88,7 +88,7 @@ const REDUCED: &[&str] = &[
     "to_matrix(#, 1, N)[1, 2]",
 ];
 
-/// Reals of a matrix, `#`.
+/// Functions that reduce a matrix, `#`, to a real.
 const OF_MATRIX: &[&str] = &[
     "sum(#)",
     "trace(#)",
@@ -106,7 +106,7 @@ const OF_MATRIX: &[&str] = &[
     "sum(inverse(add_diag(tcrossprod(tanh(#)), 1)))",
 ];
 
-/// Vectors: `#` is a vector, `@` a matrix, `$` a real.
+/// Expressions for vectors: `#` is a vector, `@` a matrix, `$` a real.
 const VECTORS: &[&str] = &[
     "softmax(#)",
     "log_softmax(#)",
@@ -163,7 +163,7 @@ const VECTORS: &[&str] = &[
     "append_row(append_row(#[3:3], #[1:1]), #[2:2])",
 ];
 
-/// Matrices, with the same placeholders.
+/// Expressions for matrices, with the same placeholders.
 const MATRICES: &[&str] = &[
     "(@ + @)",
     "(@ * $)",
@@ -198,7 +198,7 @@ const MATRICES: &[&str] = &[
     "(tanh(@) / add_diag(tcrossprod(tanh(@)), 1))",
 ];
 
-/// Ints: `#` is an int, `$` a real.
+/// Expressions for ints: `#` is an int, `$` a real.
 const INTS: &[&str] = &[
     "($ > $)",
     "(# && !#)",
@@ -223,7 +223,7 @@ const INTS: &[&str] = &[
 ];
 
 impl Generator {
-    /// An index from 1 to N.
+    /// Returns an index from 1 to N.
     pub(super) fn index(&mut self) -> String {
         if let Some(name) = self.loops.last().cloned()
             && self.below(2) == 0
@@ -353,7 +353,7 @@ impl Generator {
         }
     }
 
-    /// A variable of this kind; the data block has one.
+    /// Returns the name of a variable of this kind. The data block has one.
     fn name_of(&mut self, kind: Kind) -> String {
         let found = self
             .vars
@@ -413,7 +413,7 @@ impl Generator {
         }
     }
 
-    /// A template with `#` replaced by expressions of `kind`, `@` by matrices, `$` by reals.
+    /// Replaces `#` in a template by expressions of `kind`, `@` by matrices, and `$` by reals.
     fn replace(&mut self, template: &str, kind: Kind, depth: usize) -> String {
         let mut out = String::new();
         for mark in template.chars() {
@@ -438,7 +438,7 @@ impl Generator {
     }
 }
 
-/// A call whose argument is in the domain.
+/// Returns a call whose argument is in the domain.
 fn smooth(name: &str, inner: &str) -> String {
     match name {
         "expm1_of" => format!("expm1(tanh({inner}))"),

@@ -1,4 +1,4 @@
-//! Random valid programs, for tests of every stage.
+//! Generates random valid programs, for tests of every stage.
 //!
 //! Vectors have length `N` and matrices are `N` by `N`, so the programs also run: with [`DATA`], all sizes agree and
 //! all indices are in range. Arguments that must be positive numbers or probabilities are such values.
@@ -28,7 +28,7 @@ const HEADER: &str = "data {
 }
 ";
 
-/// Functions that every program has. The first arguments of generated functions bear the names of data.
+/// The functions that every program has. The first arguments of generated functions bear the names of data.
 const FUNCTIONS: &str = "  real blend(real a, real b) { return inv_logit(a) * b; }
   vector blend(vector a, real b) { return inv_logit(a) * b; }
   vector shift(vector v, data real d) { return v + d; }
@@ -118,7 +118,7 @@ const PARAMETERS: &[(&str, Kind)] = &[
     ("tuple(real<lower=0>, vector[N])", Kind::Pair),
 ];
 
-/// A valid program, determined by the seed.
+/// Returns a valid program, which the seed determines.
 pub fn program(seed: u64) -> String {
     let mut generator = Generator {
         state: seed,
@@ -135,20 +135,20 @@ struct Variable {
     name: String,
     kind: Kind,
     writable: bool,
-    /// Whether it cannot depend on parameters.
+    /// Whether the value is certain not to depend on parameters.
     data: bool,
 }
 
-/// The block of a statement.
+/// Where a statement is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Block {
-    /// In the model block.
+    /// It is in the model block.
     Model,
-    /// In generated quantities.
+    /// It is in generated quantities.
     Generated,
-    /// In a function that returns a real.
+    /// It is in a function that returns a real.
     Function,
-    /// Elsewhere.
+    /// It is elsewhere.
     Other,
 }
 
@@ -163,7 +163,7 @@ struct Generator {
 }
 
 impl Generator {
-    /// SplitMix64.
+    /// Returns the next number of SplitMix64.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -198,7 +198,7 @@ impl Generator {
         });
     }
 
-    /// The variables of the data block, or arguments with the same names.
+    /// Adds the variables of the data block, or arguments with the same names.
     fn add_data(&mut self, data: bool) {
         for (name, kind) in [
             ("N", Kind::Int),
@@ -264,7 +264,7 @@ impl Generator {
         out
     }
 
-    /// A function of the data, two reals and a vector.
+    /// Writes a function of the data, two reals and a vector.
     fn function(&mut self, out: &mut String) {
         let name = format!("f{}", self.functions.len() + 1);
         out.push_str(&format!(

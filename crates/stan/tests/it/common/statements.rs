@@ -1,9 +1,9 @@
-//! Declarations and statements.
+//! Generates declarations and statements.
 
 use super::{Block, Generator, Kind};
 
 /// Densities with the kinds of their arguments: `r` real, `p` positive, `u` between 0 and 1, `i` count, `b` 0 or 1,
-/// `c` category. One for all or one for each outcome.
+/// `c` category. There is one argument for all outcomes, or one for each of them.
 const DENSITIES: &[(&str, &str)] = &[
     ("normal", "rrp"),
     ("cauchy", "rrp"),
@@ -107,7 +107,7 @@ impl Generator {
         self.vars.truncate(kept);
     }
 
-    /// An expression that depends on data only.
+    /// Returns an expression that depends only on data.
     fn known(&mut self, kind: Kind, depth: usize) -> String {
         let before = std::mem::replace(&mut self.only_data, true);
         let text = self.expr(kind, depth);
@@ -115,7 +115,7 @@ impl Generator {
         text
     }
 
-    /// A condition: more often than not on data.
+    /// Returns a condition, which more often than not depends on data.
     fn condition(&mut self) -> String {
         match self.below(3) {
             0 => self.expr(Kind::Int, 2),
@@ -219,7 +219,7 @@ impl Generator {
         }
     }
 
-    /// A template with its marks replaced.
+    /// Replaces the marks in a template.
     fn fill(&mut self, template: &str) -> String {
         let mut line = String::new();
         for mark in template.chars() {
@@ -233,7 +233,7 @@ impl Generator {
         line
     }
 
-    /// A density of one number or of `N`.
+    /// Returns a density of one number or of `N`.
     fn density(&mut self) -> String {
         let (name, kinds) = DENSITIES[self.below(DENSITIES.len())];
         let many = self.below(2) == 0;
@@ -357,7 +357,7 @@ impl Generator {
         out.push_str(&format!("{pad}{line};\n"));
     }
 
-    /// Two index ranges of one length.
+    /// Returns two index ranges of the same length.
     pub(super) fn ranges(&mut self) -> (&'static str, &'static str) {
         const RANGES: &[(&str, &str)] = &[
             ("1:2", "2:3"),

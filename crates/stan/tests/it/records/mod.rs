@@ -1,5 +1,5 @@
-//! Programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against the
-//! program on the records of the batch alone, and refusals.
+//! Tests programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against
+//! the program on the records of the batch alone, and refusals.
 
 mod ways;
 
@@ -22,7 +22,7 @@ fn read(path: &Path, name: &str) -> String {
     std::fs::read_to_string(path.join(name)).unwrap_or_else(|_| "{}".into())
 }
 
-/// Deterministic numbers of modest size.
+/// Returns deterministic numbers of modest size.
 fn number(k: usize) -> f64 {
     0.8 * (k as f64 * 0.737_373 + 0.21).sin()
 }
@@ -84,7 +84,7 @@ fn records_of(lowered: &LoweredRecords) -> RecordGraph {
     RecordGraph::new(&lowered.prior, &lowered.likelihood, Execution::default())
 }
 
-/// Prior plus whole likelihood, compared with the density of the whole program.
+/// Compares the prior plus the whole likelihood with the density of the whole program.
 fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), String> {
     let whole = lower(model, LowerOptions::default()).map_err(|e| e.to_string())?;
     let whole = GraphDensity::new(&whole.graph, Execution::default());
@@ -107,8 +107,8 @@ fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), Strin
     }
 }
 
-/// The likelihood as a function of linear predictors, if it has this form, against the likelihood of a batch; its
-/// width.
+/// Checks the likelihood as a function of linear predictors, if it has this form, against the likelihood of a batch.
+/// Returns its width.
 fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     let records = records_of(lowered);
     let Some(linear) = records.linear() else {
@@ -179,7 +179,7 @@ fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     Ok(Some(linear.width()))
 }
 
-/// The `int`s of data that may count records.
+/// Returns the `int`s of data that may count records.
 fn counts(model: &BoundModel) -> Vec<String> {
     let program = model.program();
     program
@@ -194,8 +194,8 @@ fn refusal(model: &BoundModel, error: &LowerError) -> String {
     format!("{}: {error}", model.program().location(error.span))
 }
 
-/// Every program of the corpus by every variable that could be its number of records: if prior and likelihood separate,
-/// they add up to the density; otherwise Jensen gives the reason.
+/// Tries every program of the corpus with every variable that could be its number of records. If prior and likelihood
+/// separate, they add up to the density. Otherwise Jensen gives the reason.
 #[test]
 fn the_corpus_comes_apart_or_says_why() {
     let paths = corpus::folders_with("model.stan");
@@ -277,14 +277,14 @@ fn apart(model: &BoundModel, count: &str) -> LoweredRecords {
         .unwrap_or_else(|error| panic!("{}", refusal(model, &error)))
 }
 
-/// Categories in a loop, counted by transformed data.
+/// The outcomes are categories in a loop, and transformed data contain their number.
 #[test]
 fn transformed_data_may_count_the_records() {
     let model = model("alli_categorical");
     check_whole(&model, &apart(&model, "N")).expect("prior and likelihood add up");
 }
 
-/// Refused programs, with the line and a word of the reason.
+/// The programs are refused, with the line and a word of the reason.
 #[test]
 fn programs_whose_records_interact_say_where() {
     for (name, count, line, reason) in [
@@ -314,7 +314,7 @@ fn programs_whose_records_interact_say_where() {
     assert!(error.message.contains("count the records: `N`"), "{error}");
 }
 
-/// The data of some records: everything with an element for each of them, cut.
+/// Returns the data of some records, by cutting everything with an element for each record.
 fn subset(data: &str, count: &str, batch: &[u32]) -> String {
     let mut data: Value = serde_json::from_str(data).expect("JSON");
     let records = data[count].as_u64().expect("a number of records") as usize;
@@ -390,7 +390,7 @@ fn a_batch_is_the_program_on_its_records() {
     }
 }
 
-/// Lane l with record l alone, against batches of one record at all lanes.
+/// Compares lane l with record l alone against batches of one record at all lanes.
 fn check_pairs(records: &RecordGraph, z: Lanes<'_>, v: Lanes<'_>) {
     let (dim, pairs) = (z.rows(), [2, 0, 2]);
     let mut ws = records.workspace(LANES, 1);

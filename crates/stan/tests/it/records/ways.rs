@@ -1,8 +1,8 @@
-//! One model in every form that separates, and programs whose records interact.
+//! Lists one model in every form that separates, and programs whose records interact.
 
 use super::*;
 
-/// Data that the programs below choose from.
+/// Returns data from which the programs below choose.
 fn data() -> String {
     let n = 9;
     let reals = |from: usize| -> Vec<f64> { (0..n).map(|k| number(k + from)).collect() };
@@ -35,7 +35,7 @@ fn program(functions: &str, model: &str) -> String {
     )
 }
 
-/// One program for each form of a likelihood.
+/// There is one program for each form of a likelihood.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a rule list: programs")]
 fn every_way_of_writing_comes_apart() {
