@@ -22,8 +22,9 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// Numbers of nodes over the range of starts and over the range of times.
+/// Number of nodes over the range of starts.
 const STARTS: usize = 16;
+/// Number of nodes over the range of times.
 const TIMES: usize = 64;
 
 /// Densities below this have decreased by e⁻⁴⁰ relative to the end of a range of times, so their contributions are
