@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,7 @@ impl MethodSettings for AdviSettings {
     const NAME: &'static str = "advi";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("grad_samples", self.grad_samples as f64),
             ("elbo_samples", self.elbo_samples as f64),

@@ -11,7 +11,9 @@
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -76,7 +78,7 @@ impl BbviSettings {
 impl MethodSettings for BbviSettings {
     const NAME: &'static str = "bbvi";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("window", self.window as f64),

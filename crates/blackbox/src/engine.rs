@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, SettingError, Snapshot, Status, Step};
 
 use crate::calls::Calls;
 use crate::error::FitError;
@@ -59,7 +59,7 @@ pub trait MethodSettings: Copy {
     ///
     /// # Errors
     /// Fails with a sentence that names the setting, its value and its range.
-    fn validate(&self) -> Result<(), String>;
+    fn validate(&self) -> Result<(), SettingError>;
 
     /// Returns the number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
     fn lanes(&self, dim: usize) -> usize;

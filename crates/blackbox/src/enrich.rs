@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_density::TwiceDifferentiable;
 
 use crate::calls::Calls;
-use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
+use crate::family::{Curvature, Family, SampleBound};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
@@ -14,11 +14,10 @@ use crate::objective::Objective;
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
     source: NoiseSource,
-    kind: FamilyKind,
+    family: &Arc<dyn Family>,
     mean: &[f64],
     log_sd: &[f64],
 ) -> (Vec<f64>, Calls) {
-    let family = kind.build(Space::of(density));
     let mut draws = FixedDraws {
         density,
         family: family.clone(),
@@ -85,7 +84,7 @@ mod tests {
         let (omega, calls) = enrich(
             &target,
             source,
-            FamilyKind::FullRank,
+            &(Arc::new(FullRank::new(3)) as Arc<dyn Family>),
             &start[..3],
             &start[3..],
         );

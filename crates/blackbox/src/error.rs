@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use jensen_run::{RunError, Status};
+use jensen_run::{RunError, SettingError, Status};
 
 /// The reason why a fit is not possible.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
@@ -24,6 +25,12 @@ pub enum FitError {
     Records(RecordError),
     /// A checkpoint could not be resumed.
     Run(RunError),
+}
+
+impl From<SettingError> for FitError {
+    fn from(error: SettingError) -> Self {
+        Self::Setting(error.to_string())
+    }
 }
 
 impl From<RecordError> for FitError {
@@ -50,10 +57,19 @@ impl fmt::Display for FitError {
     }
 }
 
-impl std::error::Error for FitError {}
+impl std::error::Error for FitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Records(error) => error.source(),
+            Self::Run(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// An invalid request for records, with the remedy.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum RecordError {
     /// There are no records.
     NoRecords,
@@ -158,9 +174,11 @@ impl std::error::Error for RecordError {}
 ///
 /// # Errors
 /// Fails with a sentence that names the first setting that is not.
-pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
+pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), SettingError> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
-        Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),
+        Some((name, value)) => Err(SettingError::new(format!(
+            "the setting {name} must be positive, not {value}"
+        ))),
         None => Ok(()),
     }
 }

@@ -33,6 +33,7 @@ fn block(work: Option<u64>) -> usize {
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
     /// density's support has weight zero. The bound then refers to the approximation restricted to the support: the

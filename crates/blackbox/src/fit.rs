@@ -10,12 +10,13 @@ use crate::family::Space;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 use crate::refine::Refined;
-use crate::settings::Settings;
+use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
 /// A finished fit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fit {
     /// All fitted families in order, each with its evaluation.
     pub families: Vec<FamilyResult>,
@@ -42,6 +43,7 @@ pub struct Fit {
     /// The settings of the fit.
     pub policy: Policy,
     pub(crate) space: Space,
+    pub(crate) choice: FamilyChoice,
 }
 
 impl Fit {
@@ -74,6 +76,7 @@ impl Fit {
             seconds: 0.0,
             policy,
             space: Space::of(density),
+            choice: settings.family.clone(),
         })
     }
 
@@ -93,7 +96,8 @@ impl Fit {
     /// Panics if the family does not exist, which is a bug in the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
-        Approximation::new(result.kind, self.space.clone(), result.omega.clone())
+        let family = self.choice.named(&result.family, &self.space);
+        Approximation::of(family, result.omega.clone())
             .expect("a fitted family has all its parameters")
     }
 

@@ -37,6 +37,23 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
+/// Checks that the family of a checkpoint is the family of this fit if one of them is a caller's own. A forced resume may
+/// change other settings, but no other family can read the state.
+fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
+    let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
+        None => "one of Jensen's".to_owned(),
+        Some(own) => own.to_string(),
+    };
+    let (stored, present) = (of(stored), of(present));
+    if stored == present {
+        return Ok(());
+    }
+    Err(FitError::Setting(format!(
+        "the family of the checkpoint (name, number of parameters) is {stored}, but the family of this fit is {present}: resume \
+         with the family of the checkpoint"
+    )))
+}
+
 /// Fits `density` under `control`'s budget and judges the result.
 ///
 /// Convergence, k̂ and disagreement between starts are part of the result and not errors: the function returns a fit
@@ -123,7 +140,7 @@ fn fit_erased(
     if dim == 0 {
         return Err(FitError::NoParameters);
     }
-    settings.validate().map_err(FitError::Setting)?;
+    settings.validate()?;
     if let Init::Point(point) = &settings.start.init
         && point.len() != dim
     {
@@ -137,7 +154,7 @@ fn fit_erased(
             let records = density.records().ok_or_else(no_records)?;
             let source = NoiseSource::new(settings.seed, settings.simd);
             let prepared = Prepared::new(records, batch, source, settings.memory_limit);
-            Some(prepared.map_err(FitError::Setting)?)
+            Some(prepared?)
         }
         None => None,
     };
@@ -154,6 +171,9 @@ fn fit_erased(
     let driver = Driver::new(&watched, prepared.as_ref(), settings.clone(), &interrupt);
     driver.check()?;
     let identity = identity(settings, subject);
+    if let Some(checkpoint) = &control.resume {
+        check_own_family(&checkpoint.identity, &identity)?;
+    }
     let mut refining = Refining::new(&watched, driver, settings, reported);
     let outcome = run_interruptibly(&mut refining, &identity, control, Some(&interrupt));
     let outcome = outcome.map_err(FitError::Run)?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ impl MethodSettings for HfsgviSettings {
     const NAME: &'static str = "hfsgvi";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("gradient_draws", self.gradient_draws as f64),
             ("hessian_draws", self.hessian_draws as f64),

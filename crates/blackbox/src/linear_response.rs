@@ -400,7 +400,7 @@ impl Fit {
         settings: &Settings,
         response: &LinearResponseSettings,
     ) {
-        let mean_field = |r: &FamilyResult| r.kind == FamilyKind::MeanField;
+        let mean_field = |r: &FamilyResult| r.family == FamilyKind::MeanField;
         let Some(index) = self.families.iter().position(mean_field) else {
             return;
         };
@@ -421,7 +421,7 @@ impl Fit {
         let evaluation = evaluate(&mut oracle, omega, source, draws);
         self.calls += found.calls;
         self.families.push(FamilyResult {
-            kind: found.approximation.kind(),
+            family: found.approximation.name(),
             omega: omega.to_vec(),
             evaluation,
             polish: None,

@@ -6,7 +6,7 @@
 mod auto;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Archive, ArchiveError, Snapshot, Status};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 
 pub use self::auto::AutoSettings;
@@ -14,7 +14,7 @@ use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, StoredState};
 use crate::error::FitError;
-use crate::family::{FamilyKind, Smoothness};
+use crate::family::{Family, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
 use crate::minibatches::{MinibatchSettings, SmisoSettings};
 use crate::moments::MomentsSettings;
@@ -67,7 +67,7 @@ macro_rules! methods {
             ///
             /// # Errors
             /// Fails with a sentence that names the setting, its value and its range.
-            pub fn validate(&self) -> Result<(), String> {
+            pub fn validate(&self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$policy(settings) => settings.validate(),)*
                     $(Self::$method(settings) => settings.validate(),)*
@@ -107,7 +107,7 @@ macro_rules! methods {
                 at: Beginning<'a, D>,
             ) -> Result<Box<dyn Engine + 'a>, FitError> {
                 match self {
-                    $(Self::$policy(settings) => settings.plan(at.family.kind())[0].begin(at),)*
+                    $(Self::$policy(settings) => settings.plan(&*at.family)[0].begin(at),)*
                     $(Self::$method(settings) => settings.begin(at),)*
                 }
             }
@@ -187,11 +187,11 @@ methods! {
 impl Method {
     /// Returns the methods that fit a family. Each takes over when the one before it [hands over](Fitting::hands_over).
     /// Newton's method on fixed draws follows natural-gradient steps, and stochastic gradients follow Newton's method.
-    pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
+    pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {
-            Self::Auto(settings) => settings.plan(kind),
+            Self::Auto(settings) => settings.plan(family),
             Self::Natural(natural) => {
-                [vec![*self], Self::Saa(natural.rounds()).plan(kind)].concat()
+                [vec![*self], Self::Saa(natural.rounds()).plan(family)].concat()
             }
             Self::Saa(_) => vec![*self, BbviSettings::default().into()],
             own => vec![*own],

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::special::{lgamma, log_sum_exp_slice};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -78,7 +80,7 @@ impl MomentsSettings {
 impl MethodSettings for MomentsSettings {
     const NAME: &'static str = "moments";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("draws_a_coordinate", self.draws_a_coordinate as f64),
@@ -103,10 +105,10 @@ impl Fitting for MomentsSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let dim = at.density.dim();
-        let FamilyKind::Mixture { components } = at.family.kind() else {
+        let Some(FamilyKind::Mixture { components }) = at.family.name().kind() else {
             return Err(FitError::Setting(format!(
                 "importance-weighted moments fit mixtures, not the family `{}`",
-                at.family.kind()
+                at.family.name()
             )));
         };
         if dim > LARGEST {

@@ -17,7 +17,9 @@
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -84,7 +86,7 @@ const SLOWEST: f64 = 0.95;
 impl MethodSettings for NaturalSettings {
     const NAME: &'static str = "natural";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("tolerance", self.tolerance.unwrap_or(1.0)),
             ("first_draws", self.first_draws as f64),
@@ -109,7 +111,7 @@ impl Fitting for NaturalSettings {
             return Err(FitError::Setting(format!(
                 "natural gradients fit the family `{}`, not `{}`",
                 FamilyKind::Sparse,
-                at.family.kind()
+                at.family.name()
             )));
         };
         Ok(Box::new(Natural {

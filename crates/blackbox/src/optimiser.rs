@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jensen_math::simd::Simd;
-use jensen_run::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// The schedule of the step size over iterations t = 1, 2, ….
@@ -94,10 +94,10 @@ impl fmt::Display for Rule {
 }
 
 impl FromStr for Rule {
-    type Err = String;
+    type Err = SettingError;
 
     /// Returns a rule by name, with its default constants.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "sgd" => Ok(Self::Sgd),
             "adam" => Ok(Self::adam()),
@@ -106,9 +106,9 @@ impl FromStr for Rule {
                 decay: 0.9,
                 epsilon: 1e-8,
             }),
-            _ => Err(format!(
+            _ => Err(SettingError::new(format!(
                 "unknown optimiser `{text}`; expected sgd, adam, adagrad or rmsprop"
-            )),
+            ))),
         }
     }
 }

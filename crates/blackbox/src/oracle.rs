@@ -13,6 +13,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -40,13 +41,15 @@ impl fmt::Display for Estimator {
 }
 
 impl FromStr for Estimator {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "naive" => Ok(Self::Naive),
             "stl" => Ok(Self::Stl),
-            _ => Err(format!("unknown estimator `{text}`; expected naive or stl")),
+            _ => Err(SettingError::new(format!(
+                "unknown estimator `{text}`; expected naive or stl"
+            ))),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! states their reason.
 
 use jensen_math::special::inv_phi;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 /// Number of coordinates beyond which the limit on gradients decreases.
@@ -59,25 +60,31 @@ impl Policy {
     ///
     /// # Errors
     /// Fails with a sentence that names the number outside its range and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), SettingError> {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
             if !(error > 0.0 && error < 1.0) {
-                return Err(format!("{name} is {error}, but must be between 0 and 1"));
+                return Err(SettingError::new(format!(
+                    "{name} is {error}, but must be between 0 and 1"
+                )));
             }
         }
         let p = self.failure_probability;
         if !(p > 0.0 && p < 0.5) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "failure_probability is {p}, but must be between 0 and 0.5"
-            ));
+            )));
         }
         let n = self.effective_draws;
         if !(n >= 10.0 && n.is_finite()) {
-            return Err(format!("effective_draws is {n}, but must be at least 10"));
+            return Err(SettingError::new(format!(
+                "effective_draws is {n}, but must be at least 10"
+            )));
         }
         if self.max_gradients == 0 {
-            return Err("max_gradients is 0, but must be at least 1".to_owned());
+            return Err(SettingError::new(
+                "max_gradients is 0, but must be at least 1",
+            ));
         }
         Ok(())
     }

@@ -72,8 +72,10 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
             let results = self.driver.output(fitted).results;
             let best = &results[choose(&results, &self.settings.policy)];
             let omega = best.omega.clone();
-            let approximation = Approximation::new(best.kind, Space::of(self.density), omega)
-                .expect("a fitted family has all its parameters");
+            let space = Space::of(self.density);
+            let family = self.settings.family.named(&best.family, &space);
+            let approximation =
+                Approximation::of(family, omega).expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;
             let refine = Refine::new(self.density, &approximation, source, settings)

@@ -1,18 +1,21 @@
 //! Settings of a fit.
 
+use std::sync::Arc;
+
 use jensen_density::Scale;
 use jensen_math::simd::Simd;
-use serde::{Deserialize, Serialize};
+use jensen_run::SettingError;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::positive;
-use crate::family::FamilyKind;
+use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::method::{AutoSettings, Method};
 use crate::policy::Policy;
 use crate::refine::{RefineSettings, RefineWhen};
 use crate::starts::StartSettings;
 
 /// The family, or the policy that chooses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// In 500 or more dimensions, the conditionally structured Gaussian if a few coordinates are neighbours of most
@@ -24,6 +27,57 @@ pub enum FamilyChoice {
     Auto,
     /// This family.
     Only(FamilyKind),
+    /// A caller's own family. The identity of a run contains its name and its number of parameters. Stored settings with such
+    /// a family cannot be read.
+    #[serde(serialize_with = "named", skip_deserializing)]
+    Own(Arc<dyn Family>),
+}
+
+/// Families are equal if they have the same name and the same number of parameters.
+impl PartialEq for dyn Family {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name(), self.parameters()) == (other.name(), other.parameters())
+    }
+}
+
+fn named<S: Serializer>(family: &Arc<dyn Family>, serializer: S) -> Result<S::Ok, S::Error> {
+    (family.name().to_string(), family.parameters()).serialize(serializer)
+}
+
+impl From<FamilyKind> for FamilyChoice {
+    fn from(kind: FamilyKind) -> Self {
+        Self::Only(kind)
+    }
+}
+
+impl<F: Family> From<F> for FamilyChoice {
+    fn from(family: F) -> Self {
+        Self::Own(Arc::new(family))
+    }
+}
+
+impl FamilyChoice {
+    /// The chosen family on a space; `None` if the policy chooses.
+    pub fn asked(&self, space: &Space) -> Option<Arc<dyn Family>> {
+        match self {
+            Self::Auto => None,
+            Self::Only(kind) => Some(kind.build(space.clone())),
+            Self::Own(family) => Some(family.clone()),
+        }
+    }
+
+    /// The family of a result of a fit with this choice.
+    ///
+    /// # Panics
+    /// Panics if the result belongs to a caller's own family, but this choice does not. A [fit](crate::fit) rejects such a
+    /// checkpoint.
+    pub(crate) fn named(&self, name: &FamilyName, space: &Space) -> Arc<dyn Family> {
+        match (name.kind(), self) {
+            (Some(kind), _) => kind.build(space.clone()),
+            (None, Self::Own(family)) => family.clone(),
+            (None, _) => panic!("the result belongs to the family `{name}`, which is not given"),
+        }
+    }
 }
 
 /// Everything that influences the result of a fit.
@@ -96,7 +150,7 @@ impl Settings {
     ///
     /// # Errors
     /// Fails with a sentence that names the setting and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("evaluation_draws", self.evaluation_draws as f64),
             ("start.draws", self.start.draws as f64),

@@ -7,7 +7,7 @@ use crate::approximation::Draws;
 use crate::dense::{cholesky, solve_lower};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
-use crate::family::FamilyKind;
+use crate::family::{FamilyKind, FamilyName};
 use crate::fit::Fit;
 use crate::policy::Policy;
 use crate::reduce::dot;
@@ -39,8 +39,11 @@ impl Fit {
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
-        let of_the_approximation = (self.of_the_approximation())
-            .chain(self.refined.as_ref().and_then(|r| not_mixed(r, best.kind)));
+        let of_the_approximation = (self.of_the_approximation()).chain(
+            self.refined
+                .as_ref()
+                .and_then(|r| not_mixed(r, &best.family)),
+        );
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored =
             |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode, &self.policy));
@@ -194,9 +197,9 @@ fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
 
-fn not_mixed(refined: &Refined, kind: FamilyKind) -> Option<Reason> {
-    let advice = match kind {
-        FamilyKind::Conditional => {
+fn not_mixed(refined: &Refined, family: &FamilyName) -> Option<Reason> {
+    let advice = match family.kind() {
+        Some(FamilyKind::Conditional) => {
             "Reparameterise (non-centred hierarchy, standardised covariates)."
         }
         _ => {
@@ -218,7 +221,7 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
         Reason::new(
             format!(
                 "Pareto k̂ is {:.2}, above {:.2}: the {} approximation misses posterior mass",
-                e.khat, e.khat_threshold, result.kind
+                e.khat, e.khat_threshold, result.family
             ),
             "Reparameterise, or try a richer family.",
         )
@@ -243,7 +246,7 @@ fn moved(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
         format!(
             "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
              by a factor of {:.2} ± {:.2} (limit {:.2})",
-            result.kind,
+            result.family,
             of(mean),
             mean.value,
             mean.standard_error,
@@ -298,7 +301,7 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
             format!(
                 "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
                  {limit:.2}: its standard deviations and tails may be wrong although k̂ is small",
-                result.kind
+                result.family
             ),
             "Try a richer family, reparameterise, or resample the draws by importance weights \
              (`--importance-resample`).",
@@ -313,13 +316,13 @@ fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
             Some(coordinate) => format!(
                 "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
                  the approximation's variance in coordinate {}: a slab, a long tail or another mode",
-                result.kind,
+                result.family,
                 coordinate + 1
             ),
             None => format!(
                 "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
                  times the approximation's mass",
-                result.kind
+                result.family
             ),
         };
         Reason::new(text, "Refine it (`--refine always`), or reparameterise.")

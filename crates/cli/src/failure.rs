@@ -89,7 +89,7 @@ impl From<Error> for Failure {
             Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
             // A start that cannot be evaluated is a fit that failed, with the reason in its status.
             Error::Fit(FitError::CannotStart(_)) | Error::NoStart(_) => Exit::Untrusted,
-            Error::Fit(FitError::Run(_)) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
+            Error::Run(_) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
             _ => Exit::Input,
         };
         Self {

@@ -63,7 +63,7 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
 /// known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Reports whether the process has allocated more than `limit` bytes beyond those that it had `before`.
+/// Reports whether the process has allocated more than `limit` bytes beyond the number `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {

@@ -7,8 +7,8 @@ use jensen::Error;
 use jensen::data::Table;
 use jensen::job::Around;
 use jensen::points::{
-    Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
-    PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
+    Described, Explained, FACTORS, FactorsRequest, MIXTURE, MixtureModel, MixtureRequest,
+    PointRequest, Points, PointsFit, PointsSummary, fit_factors, fit_mixture,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,7 +138,7 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     command: &str,
     data: impl Fn(&R) -> Option<&Path>,
     read: impl FnOnce(&R, &Path) -> Result<D, Error>,
-    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<Fitted, Error>,
+    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<PointsFit, Error>,
 ) -> CommandResult {
     let Asked {
         request,

@@ -89,7 +89,7 @@ pub fn evidence(fitted: &Fitted) -> String {
             line("", &format!("because {reason}"));
         }
     }
-    line("family", &best.kind.to_string());
+    line("family", &best.family.to_string());
     for remark in fitted.remarks() {
         line("", &remark);
     }

@@ -16,7 +16,7 @@ pub struct Plain {
     pub within: f64,
 }
 
-/// Largest number of steps. One suffices unless values are missing, and a few suffice then.
+/// Largest number of steps. One step suffices if no values are missing, and a few suffice otherwise.
 const STEPS: usize = 100;
 
 /// Computes the bound of a model with one component.

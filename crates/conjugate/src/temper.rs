@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use jensen_math::special;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
@@ -32,7 +33,7 @@ pub struct GlobalTempering {
     pub cooling: Option<f64>,
 }
 
-/// Default number of prior draws: the paper finds that fewer suffice.
+/// Default number of prior draws. The paper finds that fewer suffice.
 pub const DRAWS: usize = 100;
 
 /// The start of an inferred global temperature. Its objective can have two maxima, one near T = 1 and a hot one, and
@@ -45,21 +46,22 @@ pub enum HeatStart {
     Warm,
     /// At T = 1.
     Cold,
-    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Of topics alone.
+    /// Both, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic models
+    /// support this.
     Both,
 }
 
 impl FromStr for HeatStart {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "warm" => Ok(Self::Warm),
             "cold" => Ok(Self::Cold),
             "both" => Ok(Self::Both),
-            _ => Err(format!(
+            _ => Err(SettingError::new(format!(
                 "a temperature starts warm, cold or both, not `{text}`"
-            )),
+            ))),
         }
     }
 }
@@ -88,8 +90,8 @@ pub struct LocalTempering {
     /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this value,
-    /// which measures the change of the global parameters. Batch fits refresh them in every iteration.
+    /// Sum of step sizes after which the expected log normalisers are recomputed. The sum measures the change of the
+    /// global parameters. Batch fits refresh them in every iteration.
     pub refresh: f64,
     /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
     /// none.
@@ -107,8 +109,8 @@ impl Default for LocalTempering {
     }
 }
 
-/// Computes the smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at
-/// the start it rises linearly to 1; 0 without a cooling.
+/// Returns the smallest allowed inverse temperature after `pass` passes of a cooling over `passes` passes. It rises
+/// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
 /// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
 /// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
@@ -119,12 +121,12 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The length of a fit, for advice.
+/// The length of a fit, for advice in messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
-    /// The allowed numbers of passes, or of iterations of batch ascent.
+    /// Allowed number of passes, or of iterations of batch ascent.
     pub planned: f64,
-    /// A suitable number of passes of cooling.
+    /// Suitable number of passes for a cooling.
     pub cooling: f64,
     /// The flag that extends the fit.
     pub flag: &'static str,
@@ -163,8 +165,8 @@ impl Temper {
         }
     }
 
-    /// Creates the policy with a cooling of the given number of passes, if it infers one common temperature and has no
-    /// cooling. Infinitely many passes mean no cooling.
+    /// Adds a cooling over `passes` passes, if the policy infers one common temperature and has no cooling. Infinitely
+    /// many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -178,13 +180,13 @@ impl Temper {
         self
     }
 
-    /// Whether two runs search for the final temperature, one from each end.
+    /// Returns whether two runs search for the final temperature, one from each end.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Returns the number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that
-    /// heats and prescribes it.
+    /// Returns the number of passes (iterations of batch ascent) after which the temperature is 1, if the policy heats
+    /// and prescribes the temperature.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -247,20 +249,20 @@ impl Temper {
         }
     }
 
-    /// Checks the settings.
-    pub fn check(&self) -> Result<(), String> {
+    /// Checks the settings of the policy.
+    pub fn check(&self) -> Result<(), SettingError> {
         match self {
             Self::None => Ok(()),
             Self::Anneal { passes, from } => {
                 if !(passes.is_finite() && *passes > 0.0) {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "an annealing schedule needs a positive number of passes, not {passes}"
-                    ));
+                    )));
                 }
                 if !(from.is_finite() && *from >= 1.0) {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "an annealing schedule starts at a temperature of at least 1, not {from}"
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -270,10 +272,9 @@ impl Temper {
                     .iter()
                     .all(|&(pass, t)| pass.is_finite() && t.is_finite() && t >= 1.0);
                 if points.is_empty() || !ascending || !valid {
-                    return Err(
-                        "a schedule needs ascending passes with temperatures of at least 1"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "a schedule needs ascending passes with temperatures of at least 1",
+                    ));
                 }
                 Ok(())
             }
@@ -284,43 +285,41 @@ impl Temper {
             | Self::Local(LocalTempering {
                 cooling: Some(passes),
                 ..
-            }) if !(passes.is_finite() && *passes > 0.0) => Err(format!(
+            }) if !(passes.is_finite() && *passes > 0.0) => Err(SettingError::new(format!(
                 "a cooling schedule needs a positive number of passes, not {passes}"
-            )),
+            ))),
             Self::Global(g) => {
                 let finite = g.hottest.is_finite() && g.updates_per_pass.is_finite();
                 if g.temperatures < 2 || !finite || g.hottest <= 1.0 {
-                    return Err(
-                        "global tempering needs two or more temperatures from 1 to a higher one"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "global tempering needs two or more temperatures from 1 to a higher one",
+                    ));
                 }
                 if g.draws == Some(0)
                     || g.every == Some(0)
                     || g.updates_per_pass <= 0.0
                     || !(g.damping > 0.0 && g.damping <= 1.0)
                 {
-                    return Err(
-                        "global tempering needs a positive number of draws and updates, and a damping in (0, 1]"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "global tempering needs a positive number of draws and updates, and a damping in \
+                         (0, 1]",
+                    ));
                 }
                 Ok(())
             }
             Self::Local(l) => {
                 if l.temperatures < 2 || !(l.refresh.is_finite() && l.refresh > 0.0) {
-                    return Err(
+                    return Err(SettingError::new(
                         "local tempering needs two or more temperatures and a positive sum of steps between \
-                         refreshes"
-                            .to_owned(),
-                    );
+                         refreshes",
+                    ));
                 }
                 if let Some((a, b)) = l.beta
                     && !(a.is_finite() && b.is_finite() && a >= 1.0 && b >= 1.0)
                 {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "the beta prior of inverse temperatures needs two numbers of at least 1, not {a} and {b}"
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -333,9 +332,9 @@ const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 
                         global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
 impl FromStr for Temper {
-    type Err = String;
+    type Err = SettingError;
 
-    /// Reads a policy:
+    /// Parses a policy:
     ///
     /// | text | policy |
     /// | --- | --- |
@@ -346,8 +345,8 @@ impl FromStr for Temper {
     /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
     ///
     /// `inf` passes never cool.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || POLICIES.to_owned();
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let wrong = || SettingError::new(POLICIES);
         let (name, rest) = match text.split_once('=') {
             None => (text, None),
             Some((name, rest)) => (name, Some(rest)),
@@ -358,7 +357,7 @@ impl FromStr for Temper {
                 let (pass, t) = point.split_once(':').ok_or_else(wrong)?;
                 Ok((number(pass)?, number(t)?))
             });
-            let schedule = Self::Schedule(points.collect::<Result<_, String>>()?);
+            let schedule = Self::Schedule(points.collect::<Result<_, SettingError>>()?);
             schedule.check()?;
             return Ok(schedule);
         }
@@ -425,23 +424,23 @@ impl FromStr for Temper {
     }
 }
 
-/// The largest number of temperatures. A larger number is probably a typing error, because each temperature costs a sum
-/// over topics or points.
+/// Largest number of temperatures. Each temperature costs a sum over topics or points, so a larger number is probably a
+/// typing error.
 const MOST_TEMPERATURES: usize = 10_000;
 
-/// Returns a number of temperatures, or the default.
-fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
+/// Parses a number of temperatures. Returns the default if there is none.
+fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
     match text.map(str::parse) {
         None => Ok(usual),
         Some(Ok(size @ 2..=MOST_TEMPERATURES)) => Ok(size),
-        Some(_) => Err(format!(
+        Some(_) => Err(SettingError::new(format!(
             "a grid must have 2 to {MOST_TEMPERATURES} temperatures"
-        )),
+        ))),
     }
 }
 
 impl GlobalTempering {
-    /// Computes the temperatures, ascending from 1.
+    /// Returns the temperatures, ascending from 1.
     pub fn grid(&self) -> Vec<f64> {
         let last = (self.temperatures.max(2) - 1) as f64;
         (0..self.temperatures)
@@ -455,12 +454,12 @@ impl GlobalTempering {
 pub struct InverseTemperatures {
     /// Ascending from 0 to 1.
     pub values: Vec<f64>,
-    /// log π_m, up to one number for all of them.
+    /// Log prior probabilities log π_m, up to a common constant.
     pub log_prior: Vec<f64>,
 }
 
 impl InverseTemperatures {
-    /// The prior mean: the initial temperature of an unvisited point.
+    /// Returns the prior mean, which is the initial inverse temperature of an unvisited point.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);

@@ -1,4 +1,4 @@
-//! The files of a run's folder at the time of writing: `digests.json`.
+//! Digests of the files in a run's folder at the time of writing: `digests.json`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -66,7 +66,7 @@ impl Digests {
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// Returns the digests of a folder, or `None` for the folder of a killed run.
+    /// Reads the digests of a folder. Returns `None` for the folder of a killed run.
     ///
     /// # Errors
     /// Fails if the digests were changed, or are missing from a folder with a result.
@@ -93,8 +93,8 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// Returns the bytes of an archive of a folder, if it is the original archive. Archives have their own digests,
-    /// which detect damage but not an archive of another fit. `None` if there was no archive.
+    /// Reads an archive of a folder, and checks that it is the original archive. Archives have their own digests, which
+    /// detect damage but not an archive of another fit. Returns `None` if there was no archive.
     ///
     /// # Errors
     /// Fails if the archive cannot be read, is missing, or is another file.

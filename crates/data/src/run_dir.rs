@@ -66,7 +66,7 @@ struct Marker {
     version: String,
 }
 
-/// Folder of a finished fit while a new run uses its place.
+/// Folder that holds a finished fit while a new run uses its place.
 const EARLIER: &str = ".earlier";
 
 /// Moves the existing files.
@@ -181,12 +181,12 @@ impl RunDir {
         sweep(&self.path)
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The command that wrote the results in the folder.
+    /// Returns the command that wrote the results in the folder.
     pub fn command(&self) -> &str {
         &self.command
     }
@@ -297,7 +297,7 @@ impl RunDir {
     }
 }
 
-/// A lock of a folder for one run, which lasts until this is dropped or the process ends.
+/// A lock on a folder for one run. The lock lasts until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 

@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns an error at the cursor, which states the expected content and `location`, if known.
+    /// Creates an error at the cursor. The message states the expected content and `location`, if known.
     pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
         let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
         self.error(self.pos, message)
     }
 
-    /// Returns an error at byte `at` (a character boundary).
+    /// Creates an error at byte `at` (a character boundary).
     pub fn error(&self, at: usize, message: impl Into<String>) -> DataError {
         let at = at.min(self.text.len());
         let before = &self.text[..at];

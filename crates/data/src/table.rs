@@ -31,12 +31,12 @@ impl Cells {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows with a missing value, counted from 0.
+    /// Returns the rows with a missing value, counted from 0.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.len()).filter(|i| self.is_missing(*i)).collect()
     }
@@ -85,7 +85,7 @@ impl Column {
         }
     }
 
-    /// Returns the location of the first word of a column of words.
+    /// Creates an error that points at the first word of a column of words.
     pub(crate) fn no_numbers(&self) -> DataError {
         if let Some(location) = &self.first_word {
             return DataError::Parse(location.clone());
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// Returns the index of the value of each row among `levels`, or `None` if it is missing.
+    /// Returns the index of the value of each row among `levels`; `None` if it is missing.
     ///
     /// # Errors
     /// Fails if a value is not among them.
@@ -247,8 +247,7 @@ impl Table {
         )
     }
 
-    /// Parses a table from the (decompressed) bytes of a file. `label` is its name, whose extension determines the
-    /// format.
+    /// Parses the (decompressed) bytes of a file. `label` is the file's name, whose extension determines the format.
     ///
     /// # Errors
     /// Fails if the bytes do not follow the format.
@@ -265,7 +264,7 @@ impl Table {
         }
     }
 
-    /// Reads a matrix in NPY format. Its columns are called `V1`, `V2`, ….
+    /// Parses a matrix in NPY format. Its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
@@ -273,7 +272,7 @@ impl Table {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
 
-    /// Reads the arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`,
+    /// Parses the arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`,
     /// `x2`, ….
     ///
     /// # Errors
@@ -282,8 +281,8 @@ impl Table {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers per row `x` gives
-    /// `x1`, `x2`, …. Null values are missing.
+    /// Parses the columns of a Parquet file: numbers, truth values (as 0 and 1) and words. A column `x` with a list of
+    /// numbers per row becomes `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
     /// Fails if the bytes are not a Parquet file, a column has another type, lists differ in length, or this build has
@@ -292,22 +291,22 @@ impl Table {
         Self::new(label, parquet_columns(bytes, label)?)
     }
 
-    /// The file, or the caller's label.
+    /// Returns the file, or the caller's label.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The columns in their order.
+    /// Returns the columns in their order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The names of the columns in their order.
+    /// Returns the names of the columns in their order.
     pub fn names(&self) -> Vec<&str> {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
@@ -355,7 +354,7 @@ impl Table {
     }
 }
 
-/// The columns of a Parquet file, which this build does not read.
+/// Fails, because this build does not read Parquet files.
 #[cfg(not(feature = "parquet"))]
 fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     Err(DataError::invalid(format!(
@@ -363,7 +362,7 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     )))
 }
 
-/// Reads the bytes of a file, decompressed if its name ends in `.gz`.
+/// Reads the bytes of a file, and decompresses them if its name ends in `.gz`.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or its compressed stream is damaged or exceeds a gibibyte.
@@ -371,7 +370,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// [`read_bytes`] with another limit on decompressed bytes.
+/// Like [`read_bytes`], but with another limit on decompressed bytes.
 ///
 /// # Errors
 /// Fails as [`read_bytes`] does.

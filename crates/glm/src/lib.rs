@@ -10,7 +10,7 @@
 //! its features. These are the models in the experiments of Wang, Geffner and Domke (2024), *Joint control variate for
 //! faster black-box variational inference*.
 //!
-//! A logistic regression by minibatches, with its mean-field approximation:
+//! This example fits a logistic regression by minibatches, with a mean-field approximation:
 //!
 //! ```
 //! use jensen_blackbox::minibatches::MinibatchSettings;
@@ -69,7 +69,7 @@ pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
 pub use sparse::Sparse;
 
-/// The input does not define a model.
+/// The error for inputs that do not define a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError(pub String);
 

@@ -14,7 +14,7 @@ use jensen_math::special::log_sum_exp_slice;
 use serde::Serialize;
 
 use crate::Error;
-use crate::program::Stored;
+use crate::program::StoredFit;
 
 /// Leave-one-out cross-validation of one fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -158,7 +158,7 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
 }
 
 fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let summary = FitSummary::read(&run.artefact(Artefact::Fit)).map_err(Error::Data)?;
     let (table, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;
     let refined = summary.refinement.as_ref().filter(|refined| refined.used);

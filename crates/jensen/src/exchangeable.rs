@@ -89,7 +89,7 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
 pub fn with_usual_estimator(
     mut method: Method,
     records: &impl RecordDensity,
-    family: FamilyChoice,
+    family: &FamilyChoice,
 ) -> Method {
     if let Method::Minibatch(settings) = &mut method {
         let mean_field = matches!(

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use jensen_blackbox::{
-    Approximation, FamilyChoice, FamilyKind, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
+    Approximation, FamilyChoice, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
 };
 use jensen_data::ParameterSummary;
 use jensen_density::{LogDensity, VariableKind};
@@ -76,9 +76,10 @@ impl Options {
         self
     }
 
-    /// Sets the family of the approximation. By default the policy chooses it.
-    pub fn family(mut self, family: FamilyKind) -> Self {
-        self.settings.family = FamilyChoice::Only(family);
+    /// Sets the family of the approximation: a [`FamilyKind`](jensen_blackbox::FamilyKind), or
+    /// [one of your own](crate::family). By default the policy chooses it.
+    pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
+        self.settings.family = family.into();
         self
     }
 
@@ -364,7 +365,7 @@ pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint
     let width = posterior.variables().iter().map(|v| v.len()).sum();
     let dim = problem.density().dim();
     Footprint::of_fit(
-        options.settings.family,
+        &options.settings.family,
         options.settings.method.lanes(dim),
         &Space::of(problem.density()),
         options.draws,

@@ -30,6 +30,7 @@
 //! | `problem` | [`Problem`], [`Bare`]: the input of a fit |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | [`family`] | families of your own: [`Family`](family::Family) |
 //! | `by_name` | [`VariableDraws`]: draws and summaries by the names of the program |
 //! | [`program`] | Stan programs from files: request, compilation, a fit in a folder |
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
@@ -59,6 +60,7 @@
 //! and the Python package also use modules that this page hides, such as `jensen::blackbox`, which change with every
 //! version. This crate prints nothing, and reads neither the environment nor files.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(test),
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
@@ -73,6 +75,7 @@ mod error;
 pub mod exchangeable;
 #[cfg(feature = "mixture")]
 pub mod factors;
+pub mod family;
 mod fit;
 pub mod fit_many;
 mod generate;
@@ -133,6 +136,7 @@ pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
 pub use generate::Generator;
+pub use jensen_blackbox::{Approximation, LoadError};
 pub use memory::{Footprint, format_bytes};
 #[doc(hidden)]
 pub use outputs::advi_config;

@@ -31,7 +31,7 @@ impl Footprint {
     /// Returns the estimate for a method that stores `lanes` draws at once and reports `draws` draws of `width`
     /// numbers, on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
-        family: FamilyChoice,
+        family: &FamilyChoice,
         lanes: usize,
         space: &Space,
         draws: usize,
@@ -43,6 +43,7 @@ impl Footprint {
         let number = size_of::<f64>() as u64;
         let parameters = match family {
             FamilyChoice::Only(kind) => kind.parameters(space) as u64,
+            FamilyChoice::Own(family) => family.parameters() as u64,
             // The policy uses full rank only in few dimensions.
             FamilyChoice::Auto => d.saturating_mul(10),
         };
@@ -119,7 +120,7 @@ mod tests {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
         let lanes = |dim| Settings::default().method.lanes(dim);
         let footprint = Footprint::of_fit(
-            family,
+            &family,
             lanes(50_000),
             &50_000.into(),
             1000,
@@ -134,7 +135,7 @@ mod tests {
             .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
-        let small = Footprint::of_fit(family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
+        let small = Footprint::of_fit(&family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
         assert!(
             small
                 .need(&Settings::default().method)

@@ -26,6 +26,7 @@ const NAMED: usize = 4;
 
 /// One estimate of the bound along a run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct HistoryPoint {
     /// The part of the run: `starts`, `meanfield`, `fullrank`, ….
     pub stage: String,
@@ -116,7 +117,7 @@ impl Fitted {
         let advi = advi_config(&self.settings.method);
         let header = StanCsvHeader {
             model: about.model.clone(),
-            family: self.fit.best().kind.to_string(),
+            family: self.fit.best().family.to_string(),
             draws_of: if refined { "refined" } else { "approximation" }.to_owned(),
             seed: self.settings.seed,
             eta: found.unwrap_or(advi.eta),
@@ -162,11 +163,11 @@ impl Fitted {
                 let e = &result.evaluation;
                 remarks.push(format!(
                     "{} alone: ELBO {:.2} ± {:.2}, k̂ {:.2}",
-                    result.kind, e.elbo.mean, e.elbo.standard_error, e.khat
+                    result.family, e.elbo.mean, e.elbo.standard_error, e.khat
                 ));
             }
         }
-        if self.fit.starts.is_empty() && self.fit.best().kind == FamilyKind::Conditional {
+        if self.fit.starts.is_empty() && self.fit.best().family == FamilyKind::Conditional {
             remarks.push(
                 "Jensen did not search for other modes in this many dimensions; `--family sparse` does"
                     .to_owned(),
@@ -252,7 +253,7 @@ impl Fitted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             parameters: self.parameters(),
             method: self.identity.algorithm.clone(),
-            family: best.kind.to_string(),
+            family: best.family.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: judged.warnings,
             labellings: self.fit.labellings() as u64,
@@ -307,7 +308,7 @@ impl Fitted {
                 false => Fact::khat(khat),
             },
             fact("Method", self.identity.algorithm.clone()),
-            fact("Family", best.kind.to_string()),
+            fact("Family", best.family.to_string()),
             fact("Dimension", self.approximation().dim().to_string()),
             fact("Draws", table.len().to_string()),
             fact("Iterations", self.fit.iterations.to_string()),
@@ -379,7 +380,7 @@ impl Fitted {
                 (false, _) => "replaced",
             };
             vec![
-                result.kind.to_string(),
+                result.family.to_string(),
                 format!("{:.2} ± {:.2}", e.elbo.mean, e.elbo.standard_error),
                 format!("{:.2}", e.khat),
                 outcome.to_owned(),

@@ -52,6 +52,7 @@ pub struct SampleRequest {
 
 /// Draws with names.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Sample {
     /// The draws that the model accepts.
     pub table: DrawsTable,

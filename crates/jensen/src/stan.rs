@@ -102,6 +102,7 @@ pub struct ModelError {
 
 /// Kinds of [`ModelError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ModelErrorKind {
     /// The program does not parse or does not type-check.
     Program,

@@ -42,6 +42,7 @@ const SHORTEST: f64 = 0.01;
 
 /// Costs per draw, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DensityTiming {
     /// A log density.
     pub seconds_per_value: f64,

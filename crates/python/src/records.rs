@@ -8,7 +8,7 @@ use jensen::blackbox::Init;
 use jensen::data::DataFile;
 use jensen::exchangeable::BlockModel;
 use jensen::job::{Around, ResultFolder, request};
-use jensen::program::{Includes, Program, Source, Stored};
+use jensen::program::{Includes, Program, Source, StoredFit};
 use jensen::records::{RecordSteps, ShardProgram, ShardShare, record_step as step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -132,7 +132,7 @@ pub fn fit_shards(
         let (mut flags, mut init) = (given, Init::Zero);
         let results = match &out {
             Some(out) if resume => {
-                let (folder, stored) = Stored::open(out)?;
+                let (folder, stored) = StoredFit::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 init = stored.init;
                 let force = false;

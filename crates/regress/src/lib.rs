@@ -50,7 +50,7 @@ pub use error::{Error, Result, Span};
 pub use evaluate::{Evaluator, State, States};
 pub use family::{FAMILIES, Family, LINKS, Link, Parameter, Response};
 pub use formula::{Formula, Terms, expand};
-pub use frame::{Column, Factor, Frame};
+pub use frame::{Factor, Frame, FrameColumn};
 pub use predictor::Learnt;
 pub use prior::Used;
 pub use program::{Program, predictions, program};

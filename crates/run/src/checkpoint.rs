@@ -90,6 +90,7 @@ impl fmt::Display for Difference {
 
 /// The reason why a checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CheckpointError {
     /// The bytes are not a complete and unchanged checkpoint.
     Corrupt(String),

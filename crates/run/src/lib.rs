@@ -11,6 +11,7 @@
 //! | `checkpoint` | [`Checkpoint`]: versioned bytes, integrity, what must match to resume |
 //! | `interrupt` | [`Interrupt`]: stopping in the middle of a step |
 //! | `run` | [`run`]: the loop; [`Budget`], [`Control`], [`Outcome`] |
+//! | `setting` | [`SettingError`]: a setting outside its range |
 //! | `status` | [`Status`]: how a fit ended, with advice |
 //! | [`temperature`] | temperatures that the passes made prescribe |
 //! | `trace` | [`Record`] and [`Observer`]: one line an iteration |
@@ -31,6 +32,7 @@ mod archive;
 mod checkpoint;
 mod interrupt;
 mod run;
+mod setting;
 mod status;
 pub mod temperature;
 mod trace;
@@ -47,6 +49,7 @@ pub use interrupt::Interrupt;
 pub use run::{
     Budget, Clock, Control, Outcome, RunError, Store, StoreError, run, run_interruptibly,
 };
+pub use setting::SettingError;
 pub use status::{Evidence, Limit, Status};
 pub use trace::{Observer, Progress, Record, Silent};
 pub use tree::tree_sum;

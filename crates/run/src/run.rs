@@ -141,6 +141,7 @@ pub struct Outcome<T> {
 
 /// The reason why a run could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The checkpoint belongs to another run.
     Checkpoint(CheckpointError),
@@ -157,7 +158,14 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Checkpoint(error) => error.source(),
+            Self::State(error) => Some(error),
+        }
+    }
+}
 
 /// Runs an algorithm until it stops, a budget is used up or the caller interrupts.
 ///

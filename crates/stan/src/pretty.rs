@@ -1,4 +1,4 @@
-//! The stages of a program as text.
+//! Shows the stages of a program as text.
 
 mod ast;
 mod program;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 
-/// Returns the tokens of a source text, one per line: position, kind, text.
+/// Lists the tokens of a source text, one per line: position, kind, text.
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
@@ -36,7 +36,7 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
     out
 }
 
-/// Returns the syntax tree of a source text as Stan code with one statement per line and all parentheses. Code that
+/// Shows the syntax tree of a source text as Stan code, with one statement per line and all parentheses. Code that
 /// could not be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
@@ -44,7 +44,7 @@ pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> St
     print_tree(&tree)
 }
 
-/// Lines with indentation.
+/// Collects indented lines.
 #[derive(Default)]
 struct Lines {
     text: String,
@@ -60,7 +60,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// Writes `head {`, the body one level deeper, `}`.
+    /// Writes `head {`, the body one level deeper, and `}`.
     fn braces(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         let head = if head.is_empty() {
             "{".to_owned()
@@ -75,7 +75,7 @@ impl Lines {
     }
 }
 
-/// Returns a number that reads back as the same real.
+/// Formats a number so that it reads back as the same real.
 fn real(value: f64) -> String {
     let text = format!("{value:?}");
     match text.as_str() {

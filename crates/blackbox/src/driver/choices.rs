@@ -1,16 +1,17 @@
 //! The choice of the next family, with reasons.
 
+use std::sync::Arc;
+
 use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Clock, Interrupt, Status};
 
-use super::stage::{Engaged, Stage};
+use super::stage::{Engaged, Next, Stage};
 use super::{Driver, DriverState, FamilyResult};
 use crate::calls::Calls;
 use crate::evaluation::preview;
-use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::Method;
+use crate::family::{Conditional, Family, FamilyKind, Space, Sparse};
 use crate::oracle::Oracle;
-use crate::settings::{FamilyChoice, Settings};
+use crate::settings::Settings;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
@@ -51,21 +52,11 @@ const FAR: f64 = 1.0;
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    pub(super) fn first_kind(&self) -> FamilyKind {
-        match self.settings.family {
-            FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => {
-                let family = kind.build(Space::of(self.density));
-                family.begins_at().unwrap_or(kind)
-            }
-        }
-    }
-
-    /// Returns the kind of the first family of the run.
-    pub(super) fn opening_kind(&self) -> FamilyKind {
+    /// The first family of the run.
+    pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
-            true => FamilyKind::Conditional,
-            false => self.first_kind(),
+            true => self.build(FamilyKind::Conditional),
+            false => self.first.clone(),
         }
     }
 
@@ -111,7 +102,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
         // depends on the weights, which need a family that fits well.
         let near = converged && result.evaluation.divergence() <= NEAR;
-        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
+        result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
     /// Returns whether a precision with the density's pattern has far fewer parameters than a full covariance.
@@ -128,7 +119,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     /// that the starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
     pub(super) fn skips_to(
         &self,
-        kind: FamilyKind,
+        family: &Arc<dyn Family>,
         omega: &[f64],
         calls: &mut Calls,
     ) -> Option<FamilyKind> {
@@ -139,12 +130,17 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_far_off(kind, omega, calls).then_some(second)
+        self.is_far_off(family, omega, calls).then_some(second)
     }
 
     /// Returns whether a member of a family is too far from the posterior to be useful.
-    pub(super) fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
-        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
+    pub(super) fn is_far_off(
+        &self,
+        family: &Arc<dyn Family>,
+        omega: &[f64],
+        calls: &mut Calls,
+    ) -> bool {
+        let mut oracle = Oracle::new(self.density, family.clone());
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
@@ -157,11 +153,10 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     /// that the starts found.
     pub(super) fn upon(
         &self,
-        kind: FamilyKind,
+        family: &dyn Family,
         starts: &[StartOutcome],
         gaussian: &[f64],
     ) -> Vec<f64> {
-        let family = kind.build(Space::of(self.density));
         let upon = family.upon(gaussian, &self.other_modes(starts));
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
@@ -184,15 +179,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns the mixture to fit if the starts found modes that the fit does not cover.
-    pub(super) fn of_several_modes(
-        &self,
-        state: &mut DriverState,
-    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
+    pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<Next> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
         };
         let policy = self.settings.is_policy() && self.records.is_none();
-        let tried = state.results.iter().any(|result| result.kind == kind);
+        let tried = state.results.iter().any(|result| result.family == kind);
         if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
             return None;
         }
@@ -200,16 +192,17 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             return None;
         }
         let last = state.results.last()?;
-        let gaussian = match last.kind {
-            FamilyKind::FullRank => last.omega.clone(),
-            poorer => {
-                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
-                state.calls += calls;
-                omega
-            }
+        let gaussian = if last.family == FamilyKind::FullRank {
+            last.omega.clone()
+        } else {
+            let (full, poorer) = (self.build(FamilyKind::FullRank), self.named(&last.family));
+            let (omega, calls) = self.enrich(&full, &*poorer, &last.omega);
+            state.calls += calls;
+            omega
         };
-        let omega = self.upon(kind, &state.starts, &gaussian);
-        Some((kind, self.first_method(kind), omega))
+        let mixture = self.build(kind);
+        let omega = self.upon(&*mixture, &state.starts, &gaussian);
+        Some(self.first_stage(mixture, omega))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Evaluates a fitted family, and chooses the family to report.
 
+use std::sync::Arc;
+
 use jensen_density::{LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_run::Status;
 
@@ -8,7 +10,7 @@ use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::evaluation::{Evaluation, Successor, evaluate_until};
-use crate::family::{FamilyKind, Space};
+use crate::family::{Family, FamilyKind, FamilyName};
 use crate::method::Method;
 use crate::oracle::{Estimate, Oracle};
 use crate::policy::Policy;
@@ -24,9 +26,10 @@ const LEAST_DRAWS: usize = 64;
 
 /// The result of one family.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FamilyResult {
-    /// The family.
-    pub kind: FamilyKind,
+    /// The name of the family.
+    pub family: FamilyName,
     /// The parameters of the family.
     pub omega: Vec<f64>,
     /// The status at the end of the optimisation; `None` if the run stopped before the end.
@@ -49,20 +52,19 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     /// evaluations to `calls`.
     pub(super) fn result(
         &self,
-        kind: FamilyKind,
+        family: &Arc<dyn Family>,
         omega: Vec<f64>,
         ended: Option<(Method, Status, u64)>,
         successor: Successor,
         calls: &mut Calls,
     ) -> FamilyResult {
-        let family = kind.build(Space::of(self.density));
         let mut polish = None;
         let status = ended.map(|(method, status, at)| {
             let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
             else {
                 return status;
             };
-            let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
+            let certificate = certify(self.density, family, &omega, self.source, 0, tolerance);
             *calls += certificate.calls;
             let found = certificate.improvement;
             polish = Some(found);
@@ -84,14 +86,14 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let flat = match self.records {
             // A fit that is not trusted anyway needs no evaluation far away.
             _ if self.interrupt.is_late() => None,
-            None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
+            None => flat_coordinate(self.density, &**family, &omega, self.source, 1.0),
             Some(records) => {
                 let (seen, all) = records.scouted();
                 let spread = (all as f64 / seen as f64).sqrt();
-                flat_coordinate(records.scout(), &*family, &omega, self.source, spread)
+                flat_coordinate(records.scout(), &**family, &omega, self.source, spread)
             }
         };
-        let mut oracle = Oracle::new(self.density, family);
+        let mut oracle = Oracle::new(self.density, family.clone());
         let draws = evaluation_draws(self.density, &self.settings);
         let evaluation = evaluate_until(
             &mut oracle,
@@ -108,15 +110,14 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let looks =
             evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
         let beyond = looks.then(|| {
-            let space = Space::of(self.density);
-            let approximation = Approximation::new(kind, space, omega.clone())
+            let approximation = Approximation::of(family.clone(), omega.clone())
                 .expect("a fitted family has all its parameters");
             let log_z = evaluation.importance_bound.mean;
             beyond(self.density, &approximation, log_z, (self.source, policy))
         });
         FamilyResult {
             beyond: beyond.flatten(),
-            kind,
+            family: family.name(),
             omega,
             status,
             evaluation,
@@ -132,8 +133,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
-        let modes = match r.kind {
-            FamilyKind::Mixture { .. } => policy.of_a_mode(),
+        let modes = match r.family.kind() {
+            Some(FamilyKind::Mixture { .. }) => policy.of_a_mode(),
             _ => 0.0,
         };
         (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_math::rng;
 use jensen_math::simd::Simd;
-use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, SettingError, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -34,7 +34,7 @@ pub struct SmisoSettings {
 impl MethodSettings for SmisoSettings {
     const NAME: &'static str = "smiso";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("alpha", self.alpha),
             ("gamma", self.gamma.unwrap_or(1.0)),

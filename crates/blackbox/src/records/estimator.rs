@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 /// The estimator of the gradient of the bound from a minibatch. All estimators are unbiased.
@@ -135,18 +136,18 @@ impl fmt::Display for RecordEstimator {
 }
 
 impl FromStr for RecordEstimator {
-    type Err = String;
+    type Err = SettingError;
 
     /// Parses the name of an estimator; `ens` has equal weights.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|estimator| estimator.name() == text)
             .ok_or_else(|| {
-                format!(
+                SettingError::new(format!(
                     "unknown estimator `{text}`; expected one of {}",
                     NAMES.join(", ")
-                )
+                ))
             })
     }
 }

@@ -1,6 +1,7 @@
 //! The records of a density, prepared for a fit.
 
 use jensen_density::{AllRecords, ErasedRecords, RecordDensity};
+use jensen_run::SettingError;
 
 use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
@@ -29,7 +30,7 @@ impl<'a> Prepared<'a> {
         batch: usize,
         source: NoiseSource,
         memory_limit: Option<u64>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SettingError> {
         let minibatches = Subsampled::new(records, batch, source)?;
         let total = records.records();
         let scouts = total.min(SCOUTS);

@@ -12,6 +12,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_run::SettingError;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
@@ -68,12 +69,12 @@ impl<D: RecordDensity> Subsampled<D> {
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is not from one to the number of records.
-    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
+    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, SettingError> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the batch size is {batch}, but must be from 1 to {records}, the number of records"
-            ));
+            )));
         }
         Ok(Self {
             density,

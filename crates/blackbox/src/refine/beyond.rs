@@ -28,9 +28,12 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
-/// Number of points at which the posterior is evaluated before an approximation is trusted. For one of twenty
-/// coordinates, successive distances differ by a factor of four.
+/// Smallest number of points at which the posterior is evaluated before an approximation is trusted.
 const LOOKS: usize = 1024;
+
+/// Number of points per coordinate, if that is more. Half of them change one coordinate alone, so its successive
+/// distances differ by a factor of 2.4, and a slab or a spike fills several of them.
+const LOOKS_PER_COORDINATE: usize = 64;
 
 /// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
 /// coordinates, this gives ten distances per factor of forty.
@@ -64,19 +67,21 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-/// Returns the number of points, at most `most`.
-fn count<D: LogDensity>(density: &D, most: usize) -> usize {
+/// Returns the number of points: at least `least`, unless they would take too long.
+fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     let affordable = match density.work() {
         Some(_) => NUMBERS / density.dim(),
         None => UNKNOWN,
     };
-    most.min(affordable).max(1).next_multiple_of(BLOCK)
+    let wanted = least.max(LOOKS_PER_COORDINATE * density.dim());
+    wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
 /// Evaluates the posterior at `looks` points. For the points where b is larger than the standard normal, it passes on
-/// `p / (Z b)` and the same ratio for the normal.
+/// `p / (Z b)` and the same ratio for the normal, or for `own`, an approximation that the map does not make normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
+    own: Option<&Approximation>,
     log_z: f64,
     (looks, source): (usize, NoiseSource),
     mut see: impl FnMut(&[f64], f64, f64),
@@ -90,12 +95,21 @@ fn look<D: LogDensity>(
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let log_dets = map.log_dets(&x, BLOCK);
+        let mut log_own = vec![f64::NAN; BLOCK];
+        if let Some(own) = own {
+            let z = Lanes::new(&z, dim, BLOCK);
+            (own.family()).log_density_at(own.omega(), z, &mut log_own);
+        }
         for l in 0..BLOCK {
             let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
             let log_p = log_p[l] + log_dets[l] - log_z;
             if let Some((log_q, log_b)) = far_out(&distances, &point)
                 && log_p.is_finite()
             {
+                let log_q = match log_own[l] + log_dets[l] {
+                    unknown if unknown.is_nan() => log_q,
+                    known => known,
+                };
                 see(&point, (log_p - log_b).exp(), (log_q - log_b).exp());
             }
         }
@@ -124,13 +138,20 @@ pub(crate) fn beyond<D: LogDensity>(
     let looks = count(density, LOOKS);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
-    look((density, &map), log_z, (looks, source), |point, p, q| {
-        let excess = (p - q) / looks as f64;
-        mass += excess;
-        for (missed, x) in missed.iter_mut().zip(point) {
-            *missed += x * x * excess;
-        }
-    });
+    let own = (!map.is_exact()).then_some(approximation);
+    look(
+        (density, &map),
+        own,
+        log_z,
+        (looks, source),
+        |point, p, q| {
+            let excess = (p - q) / looks as f64;
+            mass += excess;
+            for (missed, x) in missed.iter_mut().zip(point) {
+                *missed += x * x * excess;
+            }
+        },
+    );
     let missed = missed.into_iter().enumerate();
     let each = missed.map(|(i, share)| (Some(i), share));
     let (coordinate, share) = each
@@ -168,12 +189,18 @@ pub(super) fn unanswered<D: LogDensity>(
     let looks = count(density, LOOKS_OF_REFINED);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
-    look((density, map), log_z, (looks, source), |point, p, _| {
-        for (shells, x) in shells.iter_mut().zip(point) {
-            shells[shell_of(*x)].add(*x, p / looks as f64);
-        }
-        met.push((point.to_vec(), p));
-    });
+    look(
+        (density, map),
+        None,
+        log_z,
+        (looks, source),
+        |point, p, _| {
+            for (shells, x) in shells.iter_mut().zip(point) {
+                shells[shell_of(*x)].add(*x, p / looks as f64);
+            }
+            met.push((point.to_vec(), p));
+        },
+    );
     let own = seen(&distances_of(density), x, dim, lanes);
     let confidence = policy.confidence_of(dim * SHELLS);
     let has_variance = |i: usize| {

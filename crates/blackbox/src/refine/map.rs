@@ -31,6 +31,8 @@ pub(super) struct Map {
     transport: TransportMap,
     /// The family's map after the roots and tail transforms, without a mean, if the family's map is not affine.
     structured: Option<StructuredMap>,
+    /// Whether it is of the approximation itself, and not of a Gaussian close to it.
+    exact: bool,
 }
 
 /// The transport map beyond the approximation's own, learned from the particles: W before it, and tail transforms after
@@ -77,9 +79,9 @@ impl Map {
     /// noise, the map belongs to a Gaussian close to the approximation.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
-        let root = match approximation.kind() {
-            FamilyKind::MeanField => Root::Diagonal(approximation.sd()),
-            FamilyKind::FullRank => {
+        let root = match approximation.name().kind() {
+            Some(FamilyKind::MeanField) => Root::Diagonal(approximation.sd()),
+            Some(FamilyKind::FullRank) => {
                 let family = FullRank::new(dim);
                 let mut lower = vec![0.0; dim * dim];
                 for (i, row) in lower.chunks_mut(dim).enumerate() {
@@ -87,16 +89,29 @@ impl Map {
                 }
                 Root::lower(lower, dim)
             }
-            FamilyKind::LowRank { rank } => Root::LowRank(LowRankRoot::new(
+            Some(FamilyKind::LowRank { rank }) => Root::LowRank(LowRankRoot::new(
                 &omega[dim..2 * dim],
                 &omega[2 * dim..],
                 rank,
             )),
-            FamilyKind::Sparse => Root::Precision(PrecisionRoot {
+            Some(FamilyKind::Sparse) => Root::Precision(PrecisionRoot {
                 family: Sparse::new(approximation.family().space()),
                 omega: omega.to_vec(),
             }),
-            FamilyKind::Mixture { .. } | FamilyKind::Flow { .. } => {
+            Some(FamilyKind::Conditional) => {
+                return Self {
+                    mean: Vec::new(),
+                    log_det: 0.0,
+                    roots: Vec::new(),
+                    transport: TransportMap::default(),
+                    structured: Some(StructuredMap {
+                        family: Arc::new(Conditional::new(approximation.family().space())),
+                        omega: Arc::new(omega.to_vec()),
+                    }),
+                    exact: true,
+                };
+            }
+            _ => {
                 let close = approximation.family().gaussian(omega);
                 let (mean, lower) = close.unwrap_or_else(|| {
                     // If the covariance is numerically singular, only the standard deviations are used.
@@ -113,18 +128,7 @@ impl Map {
                     roots: vec![root],
                     transport: TransportMap::default(),
                     structured: None,
-                };
-            }
-            FamilyKind::Conditional => {
-                return Self {
-                    mean: Vec::new(),
-                    log_det: 0.0,
-                    roots: Vec::new(),
-                    transport: TransportMap::default(),
-                    structured: Some(StructuredMap {
-                        family: Arc::new(Conditional::new(approximation.family().space())),
-                        omega: Arc::new(omega.to_vec()),
-                    }),
+                    exact: false,
                 };
             }
         };
@@ -134,7 +138,13 @@ impl Map {
             roots: vec![root],
             transport: TransportMap::default(),
             structured: None,
+            exact: true,
         }
+    }
+
+    /// Whether the approximation is standard normal under it, and not only a Gaussian close to it.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// This map composed with a map learned from particles. Two triangular matrices become one.
@@ -164,6 +174,7 @@ impl Map {
             log_det,
             transport: TransportMap::default(),
             structured: self.structured.clone(),
+            exact: self.exact,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Settings of a refinement.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::mixing::Ensemble;
@@ -63,16 +64,16 @@ impl RefineSettings {
     ///
     /// # Errors
     /// Fails with a sentence that names the setting and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), SettingError> {
         let Ensemble {
             populations,
             chains,
         } = self.ensemble;
         if populations < 2 || chains < 2 {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "a refinement needs at least two populations of at least two chains, not {populations} of \
                  {chains}"
-            ));
+            )));
         }
         Ok(())
     }

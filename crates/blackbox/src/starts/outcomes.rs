@@ -10,6 +10,7 @@ const AT: f64 = 0.3;
 
 /// The result of one start.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StartOutcome {
     /// Mean-field parameters.
     pub omega: Vec<f64>,

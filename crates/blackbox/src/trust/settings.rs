@@ -20,6 +20,7 @@
 //! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them depends on the
 //! units of the data.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::MethodSettings;
@@ -124,11 +125,13 @@ impl MethodSettings for TrustSettings {
     const NAME: &'static str = "trust";
 
     /// Checks the ranges of Table 1 and that counts are positive.
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {
             (x > low && x < high).then_some(()).ok_or_else(|| {
-                format!("the setting {name} is {x}, but must be between {low} and {high}")
+                SettingError::new(format!(
+                    "the setting {name} is {x}, but must be between {low} and {high}"
+                ))
             })
         };
         let inf = f64::INFINITY;
@@ -187,7 +190,7 @@ pub struct RecordTrust {
 impl MethodSettings for RecordTrust {
     const NAME: &'static str = TrustSettings::NAME;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()
     }
 
@@ -245,7 +248,7 @@ mod tests {
         for (name, change) in wrong {
             let mut settings = usual;
             change(&mut settings);
-            let error = settings.validate().unwrap_err();
+            let error = settings.validate().unwrap_err().to_string();
             assert!(error.contains(&format!("setting {name} ")), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! Fits topics to documents: from settings and a corpus to [`Topics`].
+//! Fits topics to documents, from settings and a corpus to [`Topics`].
 
 use std::fmt;
 
@@ -29,19 +29,19 @@ pub struct LdaJob<'a> {
     pub documents: &'a dyn Documents,
     /// Held-out documents, which are scored during the run.
     pub heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents that are scored during the run. All are scored at the end.
+    /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
-    /// Initial topics, over the same vocabulary or over an initial part of it.
+    /// Topics to start from. Their vocabulary is that of the documents or an initial part of it.
     pub start: Option<&'a Topics>,
-    /// Settings.
+    /// Settings of the model and of the fit.
     pub settings: LdaSettings,
-    /// Kernels.
+    /// The instruction set of the inner loops.
     pub simd: Simd,
-    /// A digest of the documents (and of the initial topics), for checkpoints.
+    /// Digest of the documents (and of the initial topics), for checkpoints.
     pub data_hash: String,
 }
 
-/// A fit of topics.
+/// Fitted topics, with their bound and scores.
 #[derive(Clone, Debug)]
 pub struct LdaFit {
     /// q(β).
@@ -64,9 +64,9 @@ pub struct LdaFit {
     pub completion: Option<Completion>,
     /// Seconds spent on the bound and on this score.
     pub evaluate_seconds: f64,
-    /// Training documents, counted in every pass.
+    /// Number of training documents used, summed over all passes.
     pub documents: u64,
-    /// Number of skipped empty documents, counted in every pass.
+    /// Number of empty documents skipped, summed over all passes.
     pub skipped: u64,
 }
 
@@ -102,7 +102,14 @@ impl fmt::Display for LdaError {
     }
 }
 
-impl std::error::Error for LdaError {}
+impl std::error::Error for LdaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Run(error) => error.source(),
+            Self::Input(_) | Self::Lost(_) => None,
+        }
+    }
+}
 
 /// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
@@ -230,7 +237,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// Returns the outcome of a run, with the list of its ends.
+/// Converts the output of an outcome to a list of final states.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -243,7 +250,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 /// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// Returns the end with the larger bound of the tempered model. If all runs were stopped, the first one.
+/// Returns the final state with the larger bound of the tempered model, or the first one if all runs were stopped.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -265,7 +272,7 @@ fn better(
     (state, rests)
 }
 
-/// Returns the bound of the tempered model at an end, where all documents share one inferred temperature.
+/// Computes the bound of the tempered model at the end of a run in which all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -284,7 +291,7 @@ fn rest(
     })
 }
 
-/// Computes the temperatures of all documents at the end of a run that infers them, or none if all are 1.
+/// Returns the temperatures of all documents at the end of a run that infers them, or an empty vector if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -322,7 +329,7 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// Returns the bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes
+/// Estimates the bound at a temperature from a sample of the documents. Returns it with its standard error. It excludes
 /// the terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
@@ -355,7 +362,7 @@ fn bound(
     )
 }
 
-/// Returns earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
+/// Extends earlier topics to a vocabulary that may have grown. New terms start at the mean of the random start.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);
@@ -369,7 +376,7 @@ fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
 
 fn check(job: &LdaJob<'_>) -> Result<(), String> {
     let settings = &job.settings;
-    settings.check()?;
+    settings.check().map_err(|error| error.to_string())?;
     let documents = job.documents;
     if documents.is_empty() || documents.tokens() <= 0.0 {
         return Err("the corpus has no words".to_owned());

@@ -13,10 +13,12 @@ const NOWHERE: f32 = -1e30;
 /// anyway.
 const TINY: f32 = 1e-30;
 
-/// Share of the largest factor t below which a topic is dropped …
+/// Relative threshold for dropping a topic: its factor t must be below this share of the largest factor, and [`UNUSED`]
+/// must hold too.
 const FAINT: f32 = 1e-9;
 
-/// … and its share of the document is below this share of α, so its factor has nearly reached its limit.
+/// Second condition for dropping a topic: γ exceeds α by less than this share of α, so the factor has nearly reached
+/// its limit.
 const UNUSED: f32 = 1e-4;
 
 /// Number of topics that are processed at once.
@@ -33,7 +35,8 @@ fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
 }
 
-/// See [`weights`]. A factor is 0 if it is faint and γ is below `slack` times α. Returns how many are positive.
+/// Computes the factors as [`weights`] does, and sets a factor to 0 if it is faint and γ is below `slack` times α.
+/// Returns the number of positive factors.
 #[inline(always)]
 fn exponentials<V: F32x16>(
     gamma: &[f32],
@@ -143,7 +146,7 @@ simd32_fn! {
         }
     }
 
-    /// Sets `x = exp(power * x)`.
+    /// Computes `x = exp(power * x)`.
     pub(crate) fn exp_in_place<V>(power: f32, x: &mut [f32]) {
         assert!(x.len().is_multiple_of(WIDTH));
         for j in (0..x.len()).step_by(WIDTH) {
@@ -182,7 +185,7 @@ simd32_fn! {
         }
     }
 
-    /// Computes `Σ |x − y|`, and sets `x = y`.
+    /// Returns `Σ |x − y|`, and sets `x = y`.
     pub(crate) fn follow<V>(y: &[f32], x: &mut [f32]) -> f32 {
         assert!(x.len() == y.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::zero();
@@ -268,8 +271,8 @@ simd32_fn! {
         }
     }
 
-    /// Returns `γ = α + τ t ∘ sums`, then t as in [`weights`], but 0 for dropped topics. Returns the change of γ (L1)
-    /// and the number of positive t.
+    /// Updates `γ = α + τ t ∘ sums`, and then t as in [`weights`], but with 0 for dropped topics. Returns the change of
+    /// γ (L1) and the number of positive t.
     pub(crate) fn update<V>(
         sums: &[f32],
         alpha: &[f32],
@@ -297,7 +300,8 @@ simd32_fn! {
         (moved.sum(), positive)
     }
 
-    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest is 1, and a factor common to all topics has no effect.
+    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest t is 1, because a factor common to all topics has no
+    /// effect.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
@@ -343,8 +347,8 @@ simd32_fn! {
         }
     }
 
-    /// Computes `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk: row by row in double
-    /// precision.
+    /// Returns `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk. The sum over rows is in
+    /// double precision.
     pub(crate) fn energy<V>(
         rows: &[f32],
         logs: &[f32],
@@ -375,7 +379,7 @@ simd32_fn! {
         total
     }
 
-    /// Computes `Σ_k s_k (x_k + m)`.
+    /// Returns `Σ_k s_k (x_k + m)`.
     pub(crate) fn weighed_sum<V>(s: &[f32], x: &[f32], m: f32) -> f32 {
         assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::splat(0.0);
@@ -389,7 +393,7 @@ simd32_fn! {
         sum.sum()
     }
 
-    /// Computes `out = log x`, and [`NOWHERE`] for vanished values.
+    /// Computes `out = log x`, with [`NOWHERE`] for vanished values.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -425,7 +429,7 @@ simd32_fn! {
         }
     }
 
-    /// Computes `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: the share of one topic in a document's tempered
+    /// Adds `g[m] · (Γ(x + s_m) / Γ(x) − base[m])` to `out[m]`. This is one topic's share of a document's tempered
     /// normaliser, minus the share of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
@@ -472,7 +476,7 @@ simd32_fn! {
         }
     }
 
-    /// Computes the mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
+    /// Returns the mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
     /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch
     /// memory.
     pub(crate) fn mean_inverse<V>(
@@ -519,7 +523,7 @@ simd32_fn! {
         }
     }
 
-    /// Computes `out += n log(1 − φ)`: the log probability that none of n tokens is in a topic, if each is with
+    /// Adds `n log(1 − φ)` to `out`: the log probability that none of n tokens is in a topic, if each token is with
     /// probability φ.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
@@ -533,8 +537,8 @@ simd32_fn! {
         }
     }
 
-    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0)
-    /// times the difference at the mean of a nonzero count.
+    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α. On entry, exp(out) is the probability that n
+    /// = 0. The expectation is P(n > 0) times the difference at the mean of a nonzero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {

@@ -104,7 +104,7 @@ impl Grid {
 const SHIFT: u32 = 19;
 /// The smallest λ with a knot, 2^-24.
 const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
-/// The largest, 2^40.
+/// The largest λ with a knot, 2^40.
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
@@ -124,7 +124,7 @@ impl Knots {
         Self { values }
     }
 
-    /// Returns the knot below `x` and the weight of the one above it.
+    /// Returns the index of the knot below `x`, and the weight of the knot above it.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
@@ -142,16 +142,16 @@ impl Knots {
     }
 }
 
-/// Computes Γ(x + s) / Γ(x) at every node.
+/// Computes Γ(x + s) / Γ(x) at every node s.
 pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     out.fill(0.0);
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
 }
 
-/// Number of topics that are handled together: one vector.
+/// Number of topics that are processed together: one vector.
 const GROUP: usize = WIDTH;
 
-/// Returns the table at the current globals.
+/// Computes the table at the current global parameters.
 pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);

@@ -40,25 +40,25 @@ pub struct Part {
     pub(crate) inverses: Vec<f64>,
     /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
     pub(crate) excess: Vec<f64>,
-    /// Words of the share, ascending.
+    /// Terms that occur in the share, ascending.
     pub(crate) terms: Vec<u32>,
-    /// A row of expected counts for each.
+    /// Expected counts, one row per term.
     pub(crate) statistics: Vec<f32>,
 }
 
 /// The shards that run the local steps of batches.
 pub trait Shards {
-    /// Returns the sum of the parts of all shards over the tree. `shares` contains the numbers of each shard's
-    /// documents, counted within the shard.
+    /// Runs the local steps of all shards, and returns the sum of their parts over the tree. `shares` contains the
+    /// numbers of each shard's documents, counted within the shard.
     ///
     /// # Errors
     /// Fails if a shard did not answer, with the reason. The step then has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
-    /// Takes back a used part, so that its memory can be reused.
+    /// Takes back a used part, to reuse its memory.
     fn done(&mut self, _part: Part) {}
 
-    /// Returns the scores of the first `count` held-out documents at the global parameters of `ask`, in order.
+    /// Scores the first `count` held-out documents at the global parameters of `ask`, in order.
     ///
     /// # Errors
     /// Fails as [`solve`](Self::solve) does.
@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Passes the parts of the shards to `found` in order, each as soon as it is ready.
+    /// Calls `found` with the part of each shard in order, as soon as the part is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -203,7 +203,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// A part without a neighbour moves up the tree unchanged.
+    /// Returns the sum. A part without a neighbour moves up the tree unchanged.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -265,7 +265,7 @@ impl Part {
         Self { terms, ..self }
     }
 
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -310,7 +310,7 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))

@@ -17,7 +17,7 @@ pub struct Topics {
     pub alpha: Vec<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions.
     pub eta: f64,
-    /// λ, V × K: `lambda[v * topics + k]`, each at least η.
+    /// λ as a V × K array: `lambda[v * topics + k]`. Each element is at least η.
     pub lambda: Vec<f32>,
     /// Number of stochastic steps, including steps of earlier fits.
     pub steps: u64,
@@ -26,7 +26,7 @@ pub struct Topics {
 }
 
 impl Topics {
-    /// Computes Σ_v λ_kv for every topic.
+    /// Returns Σ_v λ_kv for every topic.
     pub fn totals(&self) -> Vec<f64> {
         let mut totals = vec![0.0; self.topics];
         for row in self.lambda.chunks_exact(self.topics) {
@@ -37,7 +37,7 @@ impl Topics {
         totals
     }
 
-    /// Computes the mean Dirichlet parameter of topic proportions.
+    /// Returns the mean Dirichlet parameter of topic proportions.
     pub fn mean_alpha(&self) -> f64 {
         match self.alpha.first() {
             Some(&first) if self.alpha.iter().all(|&alpha| alpha == first) => first,
@@ -80,7 +80,7 @@ impl Topics {
             .collect()
     }
 
-    /// Computes the share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
+    /// Returns the share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
     pub fn shares(&self) -> Vec<f64> {
         let prior = self.eta * self.terms as f64;
         let mut shares: Vec<f64> = self.totals().iter().map(|t| (t - prior).max(0.0)).collect();

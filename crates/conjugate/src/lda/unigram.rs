@@ -7,7 +7,7 @@ use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 use crate::plain::{Plain, all_the_first};
 
-/// Returns one topic, fitted to all documents.
+/// Fits one topic to all documents.
 pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     let eta = settings.eta();
     let counts = counts(documents);
@@ -23,7 +23,8 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// Returns the log evidence of a single topic in nats, and the bound of several topics of which one contains all words.
+/// Returns the log evidence of a single topic in nats, and the bound of a model with several topics if one of them
+/// contains all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

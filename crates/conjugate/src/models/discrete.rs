@@ -29,13 +29,13 @@ impl Bernoullis {
         }
     }
 
-    /// Returns the known values of a point, with their columns.
+    /// Iterates over the known values of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
     }
 
-    /// Computes expected probabilities of a component from its natural parameters.
+    /// Returns expected probabilities of a component from its natural parameters.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<f64> {
         lambda
             .chunks_exact(2)
@@ -53,7 +53,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// Returns 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing, and 1 otherwise.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -90,7 +90,7 @@ pub struct Multinomials {
 }
 
 impl Multinomials {
-    /// Creates components over rows of `dim` counts with Dirichlet(`concentration`, …) priors.
+    /// Creates components over rows of `dim` counts, with Dirichlet(`concentration`, …) priors.
     pub fn new(dim: usize, concentration: f64, data: Vec<f64>) -> Self {
         Self {
             dim,
@@ -174,7 +174,7 @@ impl Poissons {
         }
     }
 
-    /// Returns the known counts of a point, with their columns.
+    /// Iterates over the known counts of a point, with their columns.
     fn known(&self, point: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let row = &self.data[point * self.dim..(point + 1) * self.dim];
         row.iter().copied().enumerate().filter(|(_, x)| !x.is_nan())
@@ -195,7 +195,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// Returns 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing, and 1 otherwise.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -223,8 +223,8 @@ impl Components for Poissons {
         }
     }
 
-    /// The sum runs outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps
-    /// of a sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
+    /// Sums outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps of a
+    /// sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
     /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
@@ -262,7 +262,7 @@ impl Components for Poissons {
 /// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
 /// prior. Values that are missing at random have no effect.
 pub struct Categoricals {
-    /// The offset of each column's categories among all categories, followed by their number.
+    /// Offset of each column's categories among all categories; then the total number of categories.
     starts: Vec<usize>,
     concentration: f64,
     data: Vec<Option<usize>>,
@@ -282,7 +282,7 @@ impl Categoricals {
         }
     }
 
-    /// Returns the position in t of the logarithms of the probabilities of a point's known categories.
+    /// Iterates over the positions in t of the log probabilities of a point's known categories.
     fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let dim = self.starts.len() - 1;
         let row = &self.data[point * dim..(point + 1) * dim];
@@ -290,7 +290,7 @@ impl Categoricals {
         positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
-    /// Computes expected probabilities of a component from its natural parameters, column by column.
+    /// Returns expected probabilities of a component from its natural parameters, column by column.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<Vec<f64>> {
         let columns = self.starts.windows(2).map(|pair| &lambda[pair[0]..pair[1]]);
         columns
@@ -311,7 +311,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// Returns 0 if all values of a point are missing.
+    /// Returns 0 if all values of a point are missing, and 1 otherwise.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

@@ -8,12 +8,12 @@ use crate::models::mixture::{Completed, Components, predictive};
 /// Components over the same rows, each with its own columns.
 pub struct SeveralKinds {
     kinds: Vec<Box<dyn Components + Send>>,
-    /// The offsets of the parameters of each kind.
+    /// Components over many points. They hold the data for starts and temperatures, and run local steps in shards.
     ranges: Vec<Range<usize>>,
 }
 
 impl SeveralKinds {
-    /// Creates components of these kinds, which have the same number of rows.
+    /// Creates components of these kinds, which must have the same number of rows.
     pub fn new(kinds: Vec<Box<dyn Components + Send>>) -> Self {
         let mut start = 0;
         let ranges = kinds.iter().map(|kind| {

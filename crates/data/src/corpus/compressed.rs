@@ -13,7 +13,7 @@ use crate::error::DataError;
 /// Largest memory of an xz stream in KiB: eight times the memory of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const BUFFER: usize = 1 << 17;
 
 /// The first bytes of compressed files.
@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     })
 }
 
-/// Returns the error of a read from a file that [`open`] opened.
+/// Converts an error from reading a file that [`open`] opened.
 pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {

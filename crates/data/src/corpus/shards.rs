@@ -33,7 +33,7 @@ struct List {
 pub struct Corpus {
     path: PathBuf,
     shards: Vec<CorpusFile>,
-    /// The end of each shard's documents, for both splits.
+    /// For both splits, the end of each shard's documents.
     ends: [Vec<usize>; 2],
     digest: String,
 }
@@ -91,7 +91,7 @@ impl Corpus {
         }
     }
 
-    /// Returns whether a path is a corpus, by its first bytes.
+    /// Returns whether a path is a corpus, judged by its first bytes.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -100,7 +100,7 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into the given number of shards in a folder; neighbouring documents stay together.
+    /// Divides this corpus into `count` shards in `folder`. Neighbouring documents stay together.
     ///
     /// # Errors
     /// Fails if there are fewer training documents than shards, or the folder cannot be written.
@@ -125,7 +125,7 @@ impl Corpus {
         write_list(folder, digests)
     }
 
-    /// Documents `first .. end` of a part, by shard.
+    /// Returns the documents `first .. end` of a split, by shard.
     fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
         let mut start = 0;
         let mut runs = Vec::new();
@@ -148,12 +148,12 @@ impl Corpus {
         remove_files(folder, ENDING)
     }
 
-    /// The shards, in order, or the single file.
+    /// Returns the shards, in order, or the single file.
     pub fn shards(&self) -> &[CorpusFile] {
         &self.shards
     }
 
-    /// Rejects results of a corpus that was changed in the meantime.
+    /// Checks that the corpus has not changed since it was opened.
     ///
     /// # Errors
     /// Fails if the file was changed.
@@ -176,37 +176,38 @@ impl Corpus {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.shards[0].terms()
     }
 
-    /// The words by term, those in most documents first.
+    /// Returns the words by term, those in most documents first.
     pub fn words(&self) -> &[String] {
         self.shards[0].words()
     }
 
-    /// A record of the build of the corpus.
+    /// Returns a record of the build of the corpus.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
 
-    /// SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 of the content, in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file or folder.
+    /// Returns the path of the file or folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of documents in a block, which is read in one piece.
+    /// Returns the number of documents per block. A block is read in one piece.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
 
-    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
+    /// documents.
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -215,7 +216,8 @@ impl Corpus {
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Skips as many
+    /// documents as [`read`](Self::read).
     ///
     /// # Panics
     /// Panics if the document does not exist, which is a bug in the caller.
@@ -234,15 +236,15 @@ impl Corpus {
     }
 }
 
-/// Documents of a part of a file.
+/// A range of documents of a split in a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// Returns the range of a shard's documents among all, with an exclusive end.
+/// Returns the range of a shard's documents among all documents; the end is exclusive.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
 
-/// Rejects more shards than there are training documents.
+/// Checks that there are at most as many shards as training documents.
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(

@@ -31,7 +31,7 @@ pub struct StopWords {
 }
 
 impl StopWords {
-    /// None.
+    /// Creates an empty set.
     pub fn none() -> Self {
         Self::default()
     }
@@ -41,14 +41,14 @@ impl StopWords {
         Self::new(ENGLISH.split_ascii_whitespace())
     }
 
-    /// The given words, in lower case.
+    /// Creates a set of the given words, in lower case.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             words: words.into_iter().map(str::to_lowercase).collect(),
         }
     }
 
-    /// Reads the words of a file, separated by white space; `#` starts a comment.
+    /// Reads the words of a file, which are separated by white space. `#` starts a comment.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not UTF-8.

@@ -1,4 +1,4 @@
-//! Text to words.
+//! Splits text into words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use crate::error::DataError;
+
 /// Splits text into words, in lower case and composed (Unicode's form NFC), within limits on their length.
 ///
 /// A word is a maximal run of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and
 /// apostrophes separate words by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
-    /// Fewest characters of a word, without marks.
+    /// Smallest number of characters of a word, without marks.
     pub min_length: usize,
     /// Largest number of characters of a word. Longer words are omitted.
     pub max_length: usize,
@@ -52,29 +54,29 @@ impl PartialEq for Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = DataError;
 
-    /// Reads a regular expression (syntax of the crate `regex`) that matches no empty word.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Parses a regular expression (syntax of the crate `regex`) that matches no empty word.
+    fn from_str(text: &str) -> Result<Self, DataError> {
         let regex = Regex::new(text).map_err(|error| {
             let why = error.to_string();
             let last = why.lines().last().unwrap_or_default();
             let last = last.trim_start_matches("error: ");
-            format!("`{text}` is not a regular expression: {last}")
+            DataError::invalid(format!("`{text}` is not a regular expression: {last}"))
         })?;
         match regex.is_match("") {
             false => Ok(Self(regex)),
-            true => Err(format!(
+            true => Err(DataError::invalid(format!(
                 "`{text}` matches an empty word: require at least one character, for example with + instead of *"
-            )),
+            ))),
         }
     }
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = String;
+    type Error = DataError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, DataError> {
         text.parse()
     }
 }
@@ -310,7 +312,7 @@ mod tests {
             tokeniser
         );
         for (text, said) in [("[a", "unclosed"), ("a*", "empty word")] {
-            let error = text.parse::<Pattern>().unwrap_err();
+            let error = text.parse::<Pattern>().unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

@@ -20,16 +20,18 @@ pub enum Frequency {
 }
 
 impl FromStr for Frequency {
-    type Err = String;
+    type Err = DataError;
 
-    /// An integer is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Parses an integer as a number of documents, and a number with a point (`0.1`, `1.0`) as a share.
+    fn from_str(text: &str) -> Result<Self, DataError> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
         }
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
-            _ => Err("expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+            _ => Err(DataError::invalid(
+                "expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)",
+            )),
         }
     }
 }
@@ -57,8 +59,8 @@ pub struct VocabularySettings {
 }
 
 impl VocabularySettings {
-    /// For text: words in ten documents or more and in a tenth of them or fewer, at most 14 000 words, no function
-    /// words.
+    /// Returns the settings for text: words in ten documents or more and in a tenth of them or fewer, at most 14 000
+    /// words, no function words.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),
@@ -68,7 +70,7 @@ impl VocabularySettings {
         }
     }
 
-    /// For counted words: all words.
+    /// Returns the settings for counted words: all words.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),

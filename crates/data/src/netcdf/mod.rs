@@ -39,7 +39,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Roles by the names of the generated quantities.
+    /// Assigns roles by the names of the generated quantities.
     pub fn by_name<'a>(generated: impl Iterator<Item = &'a str>, approximate: bool) -> Self {
         let mut roles = Self {
             approximate,
@@ -81,7 +81,7 @@ impl Roles {
     }
 }
 
-/// Returns the data that a generated quantity predicts, by its name: `y` of `y_rep` and of `y_pred`.
+/// Returns the name of the data that a generated quantity predicts: `y` for `y_rep` and `y_pred`.
 pub fn predicted(name: &str) -> Option<&str> {
     name.strip_suffix("_rep")
         .or_else(|| name.strip_suffix("_pred"))

@@ -103,7 +103,7 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// Returns the rows of a table of numeric columns.
+    /// Converts a table of numeric columns to rows.
     ///
     /// # Errors
     /// Fails if a column contains words or a value is missing.
@@ -193,32 +193,32 @@ impl Rows {
         })
     }
 
-    /// The file or folder.
+    /// Returns the file or folder.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Numbers in a row.
+    /// Returns the number of values per row.
     pub fn width(&self) -> usize {
         self.extents.iter().product()
     }
 
-    /// Extents of a row, the last index fastest: height and width of an image.
+    /// Returns the extents of a row, with the last index fastest: height and width of an image.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Smallest and largest number.
+    /// Returns the smallest and the largest number.
     pub fn range(&self) -> (f32, f32) {
         self.range
     }
 
-    /// Returns bytes in memory: 0 for a mapped file.
+    /// Returns the number of bytes in memory, which is 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,
@@ -226,7 +226,7 @@ impl Rows {
         }
     }
 
-    /// Rejects results of a file that was changed in the meantime.
+    /// Checks that the file has not changed since it was opened.
     ///
     /// # Errors
     /// Fails if the file was changed.
@@ -234,7 +234,7 @@ impl Rows {
         self.storage.check_unchanged()
     }
 
-    /// A digest of shape and elements.
+    /// Returns a digest of shape and elements.
     pub fn digest(&self) -> &str {
         &self.digest
     }

@@ -7,7 +7,7 @@ use jensen_latent::{Likelihood, Predictive, Response, draw};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
-use super::{Files, Rows, Stored, TableModel};
+use super::{Files, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 use crate::job::{MEMORY_LIMIT, Need};
 
@@ -27,7 +27,7 @@ pub struct Drawn {
     /// The likelihood of each draw.
     pub likelihoods: Vec<Likelihood>,
     /// The rows.
-    pub rows: Rows,
+    pub rows: ObservedRows,
 }
 
 /// Joint draws of hyperparameters and of the linear predictors of a table's rows. A draw depends only on the seed and
@@ -37,7 +37,7 @@ pub struct Drawn {
 /// Fails as [`draw`] does, and for draws that would need more memory than 8 GiB.
 pub fn draws_at(
     model: &TableModel,
-    stored: &Stored,
+    stored: &StoredPosterior,
     table: &Table,
     rows: &[usize],
     files: &dyn Files,
@@ -80,9 +80,8 @@ pub fn draws_at(
             likelihoods[*number as usize] = model.outside(point.likelihood);
             // One stream a draw: the effects in their order, predictor by predictor.
             let mut stream = Stream::new(seed, NEW, *number, 0);
-            let effects: Vec<f64> = (fresh.variance.iter())
-                .flat_map(|variance| std::iter::repeat_n(variance.sqrt(), times))
-                .map(|sd| sd * inv_phi(stream.uniform()))
+            let effects: Vec<f64> = (0..fresh.variables * times)
+                .map(|_| inv_phi(stream.uniform()))
                 .collect();
             let from = *number as usize * predictors;
             for (i, (eta, own)) in all[from..from + predictors]
@@ -91,7 +90,9 @@ pub fn draws_at(
                 .enumerate()
             {
                 let new = fresh.rows[i / times].iter();
-                let new: f64 = new.map(|effect| effects[effect * times + i % times]).sum();
+                let new: f64 = new
+                    .map(|(variable, weight)| weight * effects[variable * times + i % times])
+                    .sum();
                 *eta = model.measure().outside(own + new, 0.0).0 + seen.offset[i];
             }
         }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::explained::{Explained, explain_by};
 use super::job::{PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
-use super::mixture::{Fitted, bernoullis, multinomials, spread};
+use super::mixture::{PointsFit, bernoullis, multinomials, spread};
 use super::{
-    Chain, ColumnKind, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape,
-    Sizes,
+    Chain, ColumnKind, ComponentRange, CovarianceShape, Described, Emission, Globals, Kind, Parts,
+    PointRequest, Points,
 };
 use crate::Error;
 #[cfg(feature = "clap")]
@@ -44,7 +44,7 @@ pub struct ChainsRequest {
             help_heading = "Model"
         )
     )]
-    pub states: Option<Sizes>,
+    pub states: Option<ComponentRange>,
     /// The column that identifies sequences, whose steps are in order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
@@ -75,7 +75,7 @@ pub struct ChainsRequest {
         feature = "clap",
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
-    pub covariance: Option<Shape>,
+    pub covariance: Option<CovarianceShape>,
     /// Whether to standardise the columns of Gaussian emissions; results are always in the units of the data [default:
     /// on]
     #[cfg_attr(
@@ -96,8 +96,8 @@ pub struct ChainsRequest {
 }
 
 impl ChainsRequest {
-    fn sizes(&self) -> Sizes {
-        self.states.unwrap_or(Sizes::one(1))
+    fn sizes(&self) -> ComponentRange {
+        self.states.unwrap_or(ComponentRange::one(1))
     }
 
     fn kind(&self) -> Kind {
@@ -255,9 +255,9 @@ fn smoothing(request: &ChainsRequest) -> f64 {
 }
 
 /// Returns the form of the covariance matrices of Gaussian emissions, given the rows.
-fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
+fn shape(request: &ChainsRequest, points: &Points) -> Result<CovarianceShape, Error> {
     let shape = request.covariance.unwrap_or_default();
-    if shape == Shape::Full {
+    if shape == CovarianceShape::Full {
         points.check_complete("missing values need --covariance diagonal")?;
     }
     Ok(shape)
@@ -296,7 +296,7 @@ pub fn fit_chains(
     points: &Points,
     lengths: &[usize],
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     request.check()?;
     let most = request.sizes().most();
     points.check_columns()?;
@@ -375,7 +375,7 @@ impl Data<'_> {
         emissions: &C,
         around: Around<'_>,
         emission: impl Fn(&C, &[f64]) -> Emission,
-    ) -> Result<Fitted, Error> {
+    ) -> Result<PointsFit, Error> {
         let Data {
             request,
             points,

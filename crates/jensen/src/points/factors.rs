@@ -10,7 +10,7 @@ use jensen_run::Reason;
 
 use super::explained::{Explained, explain};
 use super::job::{Beside, PointJob, cell, images, starts};
-use super::mixture::Fitted;
+use super::mixture::PointsFit;
 use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points};
 use crate::Error;
 use crate::job::{Around, carry_out};
@@ -133,7 +133,7 @@ pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_complete(COMPLETE)?;
     let dim = points.dim();

@@ -12,7 +12,7 @@ use jensen_math::sum::{ColumnMoments, Moments};
 use jensen_run::wire::{self, Reader, Writer};
 use jensen_run::{Store, StoreError, tree_sum};
 
-use super::mixture::{Fitted, Fitting, bernoulli, fit, gaussian, multinomial};
+use super::mixture::{Fitting, PointsFit, bernoulli, fit, gaussian, multinomial};
 use super::shards::{PointPlan, Rows, ShardSurvey, What, survey_of};
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
@@ -296,7 +296,7 @@ pub fn fit_mixture_files(
     files: &[PathBuf],
     steps: &dyn Fn(&str) -> Box<dyn RecordSteps>,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     request.check()?;
     request.points.settings()?;
     if request.several_kinds() {
@@ -390,7 +390,7 @@ impl Elsewhere<'_> {
         rows: &C,
         component: impl Fn(&[f64], f64) -> Component,
         around: Around<'_>,
-    ) -> Result<Fitted, Error> {
+    ) -> Result<PointsFit, Error> {
         let shards = self.request.sizes().all().map(|k| Asked {
             files: self.files,
             components: k as usize,

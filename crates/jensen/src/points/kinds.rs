@@ -23,20 +23,22 @@ pub struct ColumnKind {
 }
 
 impl FromStr for ColumnKind {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         // Names may contain =, but kinds do not.
         let Some((column, kind)) = text.rsplit_once('=') else {
-            return Err("expected a column and its kind, such as visits=poisson".to_owned());
+            return Err(Error::setting(
+                "expected a column and its kind, such as visits=poisson",
+            ));
         };
         let known = COLUMN_KINDS.iter().find(|(name, _)| *name == kind);
         let Some((_, kind)) = known else {
             let names: Vec<&str> = COLUMN_KINDS.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
+            return Err(Error::Setting(format!(
                 "`{kind}` is not a kind of column: choose one of {}",
                 names.join(", ")
-            ));
+            )));
         };
         Ok(Self {
             column: column.to_owned(),
@@ -72,9 +74,9 @@ impl From<ColumnKind> for String {
 }
 
 impl TryFrom<String> for ColumnKind {
-    type Error = String;
+    type Error = Error;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Error> {
         text.parse()
     }
 }

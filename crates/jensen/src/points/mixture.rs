@@ -23,7 +23,7 @@ use crate::units::Units;
 pub const MIXTURE: &str = "mixture";
 
 /// A finished fit of points.
-pub type Fitted = (Made, PointsSummary);
+pub type PointsFit = (Made, PointsSummary);
 
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
@@ -33,7 +33,7 @@ pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_columns()?;
     request.check()?;
@@ -90,7 +90,7 @@ fn fit_kinds(
     request: &MixtureRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     let concentration = request.concentration();
     let standardise = request.standardise.unwrap_or_default();
     let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
@@ -227,7 +227,7 @@ pub(super) fn fit<C: Components>(
     score: &dyn Fn(usize, &[f64]) -> Score,
     component: impl Fn(&[f64], f64) -> Component,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     let Fitting {
         points,
         units,

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{ColumnKind, Explained, Kind, Points, Shape};
+use super::{ColumnKind, CovarianceShape, Explained, Kind, Points};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
@@ -28,7 +28,7 @@ pub struct MixtureModel {
     /// The categories of each categorical column, ascending.
     pub levels: Vec<Vec<f64>>,
     /// Covariance matrices of Gaussian components.
-    pub covariance: Shape,
+    pub covariance: CovarianceShape,
     /// Number of components.
     pub components: usize,
     /// Names of the columns.

@@ -7,7 +7,7 @@ use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
 use super::job::COPIES;
-use super::{PointRequest, Shape};
+use super::{CovarianceShape, PointRequest};
 use crate::Error;
 use crate::job::Need;
 use crate::units::{Standardise, Units};
@@ -117,7 +117,12 @@ impl Points {
     }
 
     /// Returns Gaussian components over the training rows in these units, with densities in the original units.
-    pub(super) fn gaussians(&self, shape: Shape, units: &Units, prior: GaussianPrior) -> Gaussians {
+    pub(super) fn gaussians(
+        &self,
+        shape: CovarianceShape,
+        units: &Units,
+        prior: GaussianPrior,
+    ) -> Gaussians {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
@@ -130,12 +135,12 @@ impl Points {
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
-        shape: Shape,
+        shape: CovarianceShape,
         units: &Units,
         prior: GaussianPrior,
         (parts, seed, limit): (u64, u64, u64),
     ) -> Result<Gaussians, Error> {
-        if let Shape::Full = shape {
+        if let CovarianceShape::Full = shape {
             self.covariances(parts).check(limit)?;
         }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];

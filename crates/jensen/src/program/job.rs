@@ -133,7 +133,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     ) -> Vec<File<'a>> {
         let (fitted, about) = (&made.output, &self.about);
         let seed = fitted.settings.seed;
-        let family = fitted.fit.best().kind.to_string();
+        let family = fitted.fit.best().family.to_string();
         let comments = fitted.csv_comments(about);
         let attributes = NetcdfAttributes {
             model: about.model.clone(),

@@ -171,7 +171,7 @@ pub(super) fn for_records(
     request: &FitRequest,
     method: Method,
     model: &impl RecordDensity,
-    family: FamilyChoice,
+    family: &FamilyChoice,
 ) -> Result<Method, Error> {
     let records = model.records();
     let method = match request.batch {

@@ -10,7 +10,7 @@
 //! | `minibatch` | the settings of exchangeable records |
 //! | `trust` | the parameters of TrustVI |
 //! | `job` | [`FitJob`]: a fit in a folder |
-//! | `stored` | [`Stored`]: what the folder keeps |
+//! | `stored` | [`StoredFit`]: what the folder keeps |
 
 mod job;
 mod minibatch;
@@ -26,7 +26,7 @@ pub use request::{
 };
 pub(crate) use source::REGRESSION;
 pub use source::{Includes, Source};
-pub use stored::Stored;
+pub use stored::StoredFit;
 pub use trust::TrustRequest;
 
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ impl Program {
     /// # Errors
     /// Fails as [`compile`](Self::compile) does, and for unreadable stored files.
     pub fn of_stored(
-        stored: &Stored,
+        stored: &StoredFit,
         source: Source,
         request: FitRequest,
         threads: usize,
@@ -422,7 +422,7 @@ impl Program {
         around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
         if let Some(method) = minibatch::method(&self.request)? {
-            let family = options.settings.family;
+            let family = &options.settings.family;
             options.settings.method =
                 minibatch::for_records(&self.request, method, model.records(), family)?;
         }
@@ -493,7 +493,7 @@ impl Program {
         init: &Init,
         budget: Budget,
         around: Around<'_>,
-    ) -> Result<Done<FitJob<'a, P, Stored>>, Error> {
+    ) -> Result<Done<FitJob<'a, P, StoredFit>>, Error> {
         let chosen = self.centring.get();
         let centring = chosen.map(|_| self.recentring().cloned().unwrap_or_default());
         if centring.is_none() {
@@ -507,7 +507,7 @@ impl Program {
             resumable: centring.is_some(),
             problem,
             options,
-            request: Stored::of(&self.source, &self.request, init.clone(), centring)?,
+            request: StoredFit::of(&self.source, &self.request, init.clone(), centring)?,
             inputs: self.source.copies(),
             budget,
             about: self.about(),

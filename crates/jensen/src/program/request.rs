@@ -310,7 +310,7 @@ impl FitRequest {
             effective_draws: self.effective_draws.unwrap_or(usual.effective_draws),
             max_gradients: self.max_gradients.unwrap_or(usual.max_gradients),
         };
-        policy.validate().map_err(Error::Setting)?;
+        policy.validate()?;
         Ok(policy)
     }
 
@@ -354,7 +354,7 @@ impl FitRequest {
                 FamilyChoice::Only(FamilyKind::MeanField)
             }
             None | Some("auto") => FamilyChoice::Auto,
-            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Error::Setting)?),
+            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>()?),
         };
         Ok(Settings {
             seed: self.seed(),
@@ -608,7 +608,7 @@ fn separate(names: &str) -> Vec<String> {
 fn parse_family(text: &str) -> Result<String, String> {
     if text != "auto" {
         let parsed = text.parse::<FamilyKind>();
-        parsed.map_err(|error| error.replace("one of ", "one of auto, "))?;
+        parsed.map_err(|error| error.to_string().replace("one of ", "one of auto, "))?;
     }
     Ok(text.to_owned())
 }

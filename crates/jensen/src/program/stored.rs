@@ -16,7 +16,7 @@ use crate::{Centring, Error};
 /// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stored {
+pub struct StoredFit {
     /// The model's name in messages.
     pub model: String,
     /// Included files by the name in the program.
@@ -41,8 +41,8 @@ fn as_they_are() -> Option<Centring> {
     Some(Centring::default())
 }
 
-impl Stored {
-    /// Returns a run to be stored.
+impl StoredFit {
+    /// A run to be stored.
     pub(super) fn of(
         source: &Source,
         request: &FitRequest,

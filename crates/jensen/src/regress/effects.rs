@@ -10,7 +10,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::{Frame, Kept, Request};
-use crate::program::Stored;
+use crate::program::StoredFit;
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Save};
 
@@ -56,7 +56,7 @@ impl KeptCurves {
 
 /// A summary of draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct EffectSummary {
     /// Mean.
     pub mean: f64,
     /// Standard deviation.
@@ -65,7 +65,7 @@ pub struct Summary {
     pub interval: [f64; 2],
 }
 
-impl Summary {
+impl EffectSummary {
     fn of(mut draws: Vec<f64>) -> Self {
         let count = draws.len() as f64;
         let mean = draws.iter().sum::<f64>() / count;
@@ -91,7 +91,7 @@ pub struct Line {
     /// The category, if responses are categories.
     pub category: Option<String>,
     /// The expected response.
-    pub expected: Vec<Summary>,
+    pub expected: Vec<EffectSummary>,
 }
 
 /// Returns the curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its
@@ -100,7 +100,7 @@ pub struct Line {
 /// # Errors
 /// Fails if the folder does not belong to a regression, or its curves have no value.
 pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let Some(curves) = &kept.curves else {
@@ -134,7 +134,7 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
             let points = first..first + curve.points();
             first = points.end;
             for (number, category) in categories.iter().enumerate() {
-                let summary = |row: usize| Summary::of(expected.draws(row, number).collect());
+                let summary = |row: usize| EffectSummary::of(expected.draws(row, number).collect());
                 lines.push(Line {
                     column: curve.column.clone(),
                     at: at.clone(),
@@ -299,7 +299,7 @@ pub struct Effect {
     /// The category, if responses are categories.
     pub category: Option<String>,
     /// The average over the rows.
-    pub estimate: Summary,
+    pub estimate: EffectSummary,
 }
 
 /// Returns the average effects of columns over the rows of a table, as defined by the R package marginaleffects
@@ -315,7 +315,7 @@ pub fn effects(
     threads: usize,
     halt: Halt,
 ) -> Result<Vec<Effect>, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let fitted = stored.source(&run)?.values()?;
@@ -361,7 +361,7 @@ pub fn effects(
                 column: contrast.column.clone(),
                 contrast: contrast.name.clone(),
                 category: several.then(|| categories.get(category).cloned().unwrap_or_default()),
-                estimate: Summary::of(sums.into_iter().map(|sum| sum / by).collect()),
+                estimate: EffectSummary::of(sums.into_iter().map(|sum| sum / by).collect()),
             });
         }
     }

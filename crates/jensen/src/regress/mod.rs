@@ -17,11 +17,11 @@ use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use effects::section;
-pub use effects::{Effect, KeptCurves, Line, Summary, curves, effects};
-pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+pub use effects::{Effect, EffectSummary, KeptCurves, Line, curves, effects};
+pub use jensen_regress::{FAMILIES, Factor, Frame, FrameColumn, Request};
 pub use sensitivity::{Sensitive, sensitivity};
 
-use crate::program::{Includes, REGRESSION, Source, Stored};
+use crate::program::{Includes, REGRESSION, Source, StoredFit};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
@@ -189,7 +189,7 @@ pub fn predict(
     threads: usize,
     halt: Halt,
 ) -> Result<Predicted, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let regression = jensen_regress::Regression::for_rows(&kept.request, &kept.learnt, frame)?;

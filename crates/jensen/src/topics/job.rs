@@ -14,8 +14,8 @@ use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::summary::{dead, in_use};
 use super::{
-    Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
-    report_page, rows,
+    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
+    TopicsSummary, report_page, rows,
 };
 use crate::Error;
 use crate::job::{
@@ -276,7 +276,7 @@ impl Job for TopicsJob<'_> {
     }
 
     fn course(&self) -> TopicsCourse {
-        TopicsCourse::new(Sizes::of(self.train(), &self.settings))
+        TopicsCourse::new(PassSizes::of(self.train(), &self.settings))
     }
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {

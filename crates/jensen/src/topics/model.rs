@@ -23,6 +23,7 @@ pub struct TopicModel {
 
 /// The error that bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TopicModelError {
     /// The bytes are not a complete and unchanged file written by Jensen.
     Bytes(CheckpointError),
@@ -39,7 +40,14 @@ impl fmt::Display for TopicModelError {
     }
 }
 
-impl std::error::Error for TopicModelError {}
+impl std::error::Error for TopicModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+        }
+    }
+}
 
 impl TopicModel {
     /// Returns the model as safetensors bytes.

@@ -130,7 +130,7 @@ impl TopicsRequest {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")
         })?;
         let temper = self.temper.as_deref().unwrap_or("none");
-        let temper = temper.parse::<Temper>().map_err(Error::setting)?;
+        let temper = temper.parse::<Temper>()?;
         let inference = self.inference()?;
         let mut settings = match inference {
             Inference::MeanField => LdaSettings::new(topics as usize),
@@ -172,7 +172,7 @@ impl TopicsRequest {
         settings.temper = temper.with_cooling(COOLING);
         settings.seed = self.seed.unwrap_or(0);
         settings.evaluations_per_pass = self.evaluations.unwrap_or(EVALUATIONS);
-        settings.check().map_err(Error::setting)?;
+        settings.check()?;
         Ok(settings)
     }
 }

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::plain::{self, Scored};
 use super::rows::{Apart, Parts, check_rows, extents, first, spread, units};
 use super::{
-    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, report_page,
-    split,
+    PictureFrame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic,
+    report_page, split,
 };
 use crate::Error;
 use crate::job::{
@@ -637,7 +637,7 @@ fn pictures(
     let Some(size) = model.image() else {
         return Pictures::default();
     };
-    let frame = Frame::new(size, model.architecture.likelihood);
+    let frame = PictureFrame::new(size, model.architecture.likelihood);
     let shown = |records: Vec<f32>| -> Vec<f32> {
         model.rows(&records).iter().map(|x| *x as f32).collect()
     };

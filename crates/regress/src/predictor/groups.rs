@@ -8,7 +8,7 @@ use crate::design::{Design, design};
 use crate::error::{Error, Result};
 use crate::evaluate::{Value, argument};
 use crate::formula::{GROUPING, Group, MEMBERSHIP};
-use crate::frame::{Column, Factor};
+use crate::frame::{Factor, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
 /// The levels of several columns, and the weight of each in every row.
@@ -135,7 +135,7 @@ impl Maker<'_, '_> {
     /// Returns the levels of a column. Unlike factors, groups may have levels that are not in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
-            if let Some(Column::Factor(found)) = self.evaluator.frame.column(name) {
+            if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {
                 return Ok(found.clone());
             }
             return Ok(Factor::of_numbers(&self.evaluator.numbers(factor)?));
@@ -164,8 +164,8 @@ impl Maker<'_, '_> {
         Ok(Factor::of_words(&labels))
     }
 
-    /// Returns the levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each, which sum to 1
-    /// in every row.
+    /// Returns the levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each column. The
+    /// weights of a row sum to 1.
     fn memberships(&mut self, call: &Expr, arguments: &[Argument]) -> Result<Memberships> {
         let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "weights");
         if let Some(strange) = arguments.iter().find(strange) {

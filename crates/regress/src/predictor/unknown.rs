@@ -3,7 +3,7 @@
 use super::{Maker, Predictor};
 use crate::basis::{mean, sd};
 use crate::error::Result;
-use crate::frame::Column;
+use crate::frame::FrameColumn;
 use crate::syntax::{Expr, Kind};
 
 /// A column whose values are parameters, in some or all rows.
@@ -31,7 +31,7 @@ pub struct UnknownTerm {
 }
 
 impl Maker<'_, '_> {
-    /// Returns `me(x, sd)`: a measurement with known standard errors.
+    /// Adds the effect of `me(x, sd)`: a measurement with known standard errors.
     pub(super) fn measured(
         &mut self,
         call: &Expr,
@@ -66,7 +66,7 @@ impl Maker<'_, '_> {
         )
     }
 
-    /// Returns `mi(x)`: a column whose missing values are imputed.
+    /// Adds the effect of `mi(x)`: a column whose missing values are imputed.
     pub(super) fn imputed(
         &mut self,
         call: &Expr,
@@ -77,7 +77,7 @@ impl Maker<'_, '_> {
             Kind::Name(name) => self.evaluator.frame.column(name),
             _ => None,
         };
-        let Some(Column::Numbers(x)) = found else {
+        let Some(FrameColumn::Numbers(x)) = found else {
             return Err(self
                 .error(column, "mi() needs a column of numbers")
                 .help("add a column to the table, and its formula: 'column | mi() ~ …'"));

@@ -1,4 +1,4 @@
-//! Axes: label, range, logarithm, ticks.
+//! Axes: label, range, scale (linear or logarithmic) and ticks.
 
 use crate::text;
 
@@ -41,7 +41,7 @@ impl Axis {
         }
     }
 
-    /// Returns whether a value has a position on it. Values beyond 10¹⁵⁰ pixels would overflow.
+    /// Returns whether a value has a position on the axis. Values beyond 10¹⁵⁰ would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
@@ -102,7 +102,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Computes the pixel of a value. It may lie outside the axis, but within the limits of a drawing.
+    /// Returns the pixel of a value. The pixel may lie outside the axis, but within the limits of a drawing.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);
@@ -144,7 +144,7 @@ impl Placed {
     }
 }
 
-/// Returns round numbers between two ends with labels, about as many as requested.
+/// Returns about `about` round numbers between two ends, with labels.
 fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
     let raw = (to - from) / about as f64;
     let raw = if whole { raw.max(1.0) } else { raw };

@@ -32,7 +32,7 @@ const FREEDOM: &str = "the degrees of freedom parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The rows.
+/// The univariate distributions of this file.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "lognormal",
@@ -366,7 +366,8 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Outcomes that are not positive have log density −∞. The formula receives a finite number in their place.
+/// Sets the log density to −∞ for outcomes that are not positive. The formula receives a finite number in their
+/// place.
 fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));

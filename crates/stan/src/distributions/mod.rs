@@ -77,7 +77,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
 /// Functions of models that are not distributions of one argument given the others.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
-/// Returns the builder of a density or distribution function over the graph, if it has one.
+/// Returns the formula over the graph of a density or distribution function, if it has one.
 pub fn formula(name: &str) -> Option<Formula> {
     static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
     let formulas = FORMULAS.get_or_init(|| {

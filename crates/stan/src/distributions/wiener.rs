@@ -27,11 +27,11 @@ const STARTS: usize = 16;
 /// Number of nodes over the range of times.
 const TIMES: usize = 64;
 
-/// Densities below this have decreased by e⁻⁴⁰ relative to the end of a range of times, so their contributions are
-/// negligible.
+/// The fall of the log density below which contributions are negligible. It is twice the exponent: densities have
+/// decreased by e⁻⁴⁰ relative to the end of a range of times.
 const FALL: f64 = 80.0;
 
-/// Number of squared separations beyond which densities have decreased by e⁻⁴⁹.
+/// The number of squared separations beyond which densities have decreased by e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
 /// The function of the time to compute.
@@ -42,7 +42,7 @@ enum Of {
     Above,
 }
 
-/// Name and implementation of the distribution functions.
+/// Names and implementations of the distribution functions.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "wiener_lcdf_unnorm",
@@ -60,7 +60,7 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// Returns the log density of outcomes with varying parameters, which has more arguments than `wiener`.
+/// Returns the log density of outcomes with varying parameters. It has more arguments than `wiener`.
 ///
 /// # Errors
 /// Fails if an argument is outside its domain, or sizes do not match.
@@ -71,7 +71,7 @@ pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     }
 }
 
-/// Returns the log density with varying parameters, over the graph.
+/// Lowers the log density with varying parameters.
 ///
 /// # Errors
 /// Fails as [`varying`] does.
@@ -90,8 +90,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the number of arguments for the outcome and parameters. A further argument may request a precision, which
-/// the computation always reaches.
+/// Returns the number of arguments for the outcome and parameters. A further argument may request a precision. It has
+/// no effect, because the computation always reaches that precision.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -113,7 +113,7 @@ fn equal_sizes(name: &str, sizes: impl IntoIterator<Item = usize>) -> FnResult<u
     }
 }
 
-/// Names of the arguments and their domains.
+/// The names of the arguments and their domains.
 const ARGUMENTS: [(&str, Domain); 8] = [
     ("the random variable", Domain::PositiveFinite),
     ("the boundary separation", Domain::PositiveFinite),
@@ -165,7 +165,7 @@ fn total(name: &str, of: Of, args: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// Computes the log density at a time after the nondecision time, with a normal drift.
+/// Returns the log density at a time after the nondecision time, with a normal drift.
 fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     let (way, variance) = (alpha * from, sigma * sigma);
     let stretch = 1.0 + variance * t;
@@ -173,16 +173,16 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of times before the outcome, and the weight of its times.
+/// A range of times before the outcome, and how these times are weighted.
 #[derive(Clone, Copy)]
 enum Range {
     /// The outcome alone.
     Point,
-    /// All times up to the earliest decision.
+    /// All times up to the earliest possible decision.
     Before,
     /// The times within the range of the nondecision time, for the density and for both tails.
     Within,
-    /// All beyond.
+    /// All times beyond.
     Beyond,
 }
 
@@ -197,8 +197,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes for all combinations of starts and times, their positions between 0 and 1, and the logarithms of their
-/// weights.
+/// The nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the logarithm of
+/// its weight.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,
@@ -310,7 +310,7 @@ fn lowered<'g>(cx: &Cx<'g>, of: Of, args: &[Sym]) -> FnResult<E<'g>> {
     Ok(cx.tape.add_all(&totals))
 }
 
-/// [`log_density`] over the graph.
+/// Builds [`log_density`] over the graph.
 fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     let (way, variance) = (alpha * from, sigma.square());
     let stretch = variance * t;
@@ -320,7 +320,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// [`known`] over the graph.
+/// Builds [`known`] over the graph.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));

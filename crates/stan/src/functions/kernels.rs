@@ -124,7 +124,8 @@ fn matrix(x: &Points, y: &Points, f: impl Fn(&[f64], &[f64]) -> f64) -> FnResult
     })))
 }
 
-/// Kernels σ² k(d) of the distance d in units of one length-scale, or of one for each coordinate.
+/// Computes the covariance σ² k(d), where the distance d is in units of one length-scale, or of one length-scale per
+/// coordinate.
 fn scaled(name: &str, args: &[&Value], k: fn(f64) -> f64) -> FnResult<Value> {
     let (mut x, mut y, rest) = inputs(args)?;
     let sigma = number(name, "magnitude", rest.first(), true)?;

@@ -1,4 +1,4 @@
-//! Statements.
+//! Lowers statements.
 
 use super::expr::Condition;
 use super::iterations::continues;
@@ -20,17 +20,17 @@ use crate::value::sized::Sized;
 /// How a statement ended.
 #[derive(Clone, Debug)]
 pub(super) enum Flow {
-    /// The next one follows.
+    /// The next statement follows.
     Next,
-    /// `break`
+    /// It ended with `break`.
     Break,
-    /// `continue`
+    /// It ended with `continue`.
     Continue,
-    /// `return`
+    /// It ended with `return`.
     Return(Option<Sym>),
 }
 
-/// Smallest number of bytes of a number.
+/// The smallest size of a number in memory, in bytes.
 const BYTES: usize = 16;
 
 impl<'g> Lower<'_, 'g> {
@@ -369,7 +369,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Returns a declared type with its sizes.
+    /// Evaluates the sizes of a declared type.
     pub(super) fn resolve(&mut self, ty: &SizedType, name: &str) -> Eval<Sized> {
         self.sized(ty, 1.0, name)
     }
@@ -409,7 +409,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Returns a size with `outer` copies.
+    /// Evaluates a size that occurs in `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {

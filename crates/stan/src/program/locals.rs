@@ -1,4 +1,4 @@
-//! The variables of functions.
+//! Lists the variables of functions.
 
 use super::{Function, Program, Stmt, StmtKind, VarId};
 

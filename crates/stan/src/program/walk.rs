@@ -1,10 +1,10 @@
-//! A walk over all expressions of a program.
+//! Visits the expressions of a program.
 
 use super::{Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message};
 use super::{SizedType, Stmt, StmtKind};
 
 impl Index {
-    /// Returns the expressions of the index.
+    /// Returns the expressions in the index.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Index::All => Vec::new(),

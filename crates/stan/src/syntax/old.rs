@@ -19,7 +19,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Returns whether arrays are declared in the syntax before Stan 2.33, and no array in today's.
+/// Returns whether some array is declared in the syntax before Stan 2.33, and none in today's.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();
@@ -41,21 +41,21 @@ struct Old<'a> {
     text: &'a str,
     tokens: Vec<(TokenKind, Range<usize>)>,
     known: &'a dyn Fn(&str) -> bool,
-    /// Densities that the program defines as `…_log`, with their names in today's syntax.
+    /// The densities that the program defines as `…_log`, with their names in today's syntax.
     densities: BTreeMap<String, String>,
 }
 
 /// A declaration in old syntax.
 struct Declaration {
-    /// Tokens of the type.
+    /// The tokens of the type.
     ty: Range<usize>,
-    /// Name, sizes between the brackets, initial value.
+    /// The names, each with the sizes in brackets and the initial value.
     names: Vec<Named>,
-    /// The `;`.
+    /// The position of the `;`.
     end: usize,
 }
 
-/// A name of a declaration, with its sizes and its initial value.
+/// The position of a name in a declaration, with the tokens of its sizes and of its initial value.
 type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
 impl<'a> Old<'a> {
@@ -121,7 +121,7 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Returns positions of these tokens in a range, outside brackets.
+    /// Returns the positions of these tokens in a range, outside brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -165,15 +165,15 @@ impl<'a> Old<'a> {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// Returns the position of the closing bracket of an argument's or a result's dimensions, as in `real[,] x`.
+    /// Returns the position of the closing bracket of the dimensions of an argument or a result, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;
         self.is_unsized(open, close).then_some(close)
     }
 
-    /// Finds the names of densities that are defined as `…_log`. In today's syntax, one with an integer variate ends in
-    /// `_lpmf`.
+    /// Finds the names of densities that are defined as `…_log`. In today's syntax, a density with an integer variate
+    /// ends in `_lpmf`.
     fn find_densities(&mut self) {
         for at in 0..self.tokens.len() {
             if self.kind(at) != TokenKind::RealType
@@ -231,7 +231,7 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// Returns a type and the declared names.
+    /// Writes a type and the declared names.
     fn typed(&self, start: usize, out: &mut String) -> usize {
         // Declarations in today's syntax remain unchanged.
         if self.kind(start) == TokenKind::Array {
@@ -258,7 +258,7 @@ impl<'a> Old<'a> {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// Returns the name of a function that is defined here, whose calls need a bar.
+    /// Writes the name of a function that is defined here. Its calls need a bar.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;
@@ -269,7 +269,7 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// Returns a declaration of names with trailing sizes.
+    /// Parses a declaration of names with trailing sizes.
     fn old_declaration(&self, start: usize, end: usize) -> Option<Declaration> {
         let last = *self
             .split(end..self.tokens.len(), &[TokenKind::Semi])
@@ -326,7 +326,7 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Returns a call from its name to its closing bracket.
+    /// Writes a call from its name to its closing bracket.
     fn call(&self, at: usize, close: usize, out: &mut String) -> usize {
         let name = self.word(at);
         let open = at + 1;

@@ -1,11 +1,11 @@
-//! Converts characters to tokens, always taking the longest.
+//! Converts characters to tokens, always taking the longest token.
 
 use std::ops::Range;
 
 use super::token::TokenKind;
 
-/// Returns the tokens of a text and their positions. Blanks and comments give no tokens; `None` is text that is not a
-/// token: a character, or a string that is not closed on its line.
+/// Returns the tokens of a text and their positions. Blanks and comments give no tokens. `None` marks text that is
+/// not a token: a character, or a string that is not closed on its line.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -64,8 +64,8 @@ fn string(text: &str) -> (Option<TokenKind>, usize) {
     }
 }
 
-/// Returns the token at the start of `text` and its length. `None` if no token starts there. The text must not be empty
-/// and must not start with a comment or a string.
+/// Returns the token at the start of `text` and its length, or `None` if no token starts there. The text must not be
+/// empty and must not start with a comment or a string.
 fn token(text: &str) -> Option<(TokenKind, usize)> {
     let bytes = text.as_bytes();
     match bytes[0] {
@@ -117,7 +117,7 @@ fn digits(text: &[u8]) -> usize {
     length
 }
 
-/// Returns the length of the leading exponent; 0 if there is none.
+/// Returns the length of the leading exponent, or 0 if there is none.
 fn exponent(text: &[u8]) -> usize {
     let sign = match text {
         [b'e' | b'E', b'+' | b'-', ..] => 2,

@@ -1,4 +1,4 @@
-//! Whether values satisfy their constraints.
+//! Checks that values satisfy their constraints.
 
 use super::{Transform, Violation, matrices};
 

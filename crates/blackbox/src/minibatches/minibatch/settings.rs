@@ -1,6 +1,7 @@
 //! Settings of stochastic gradients of minibatches.
 
 use jensen_density::TwiceDifferentiable;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::{Minibatch, MinibatchState};
@@ -90,7 +91,7 @@ impl MinibatchSettings {
 impl MethodSettings for MinibatchSettings {
     const NAME: &'static str = "minibatch";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("step_size", self.optimiser.step_size),

@@ -6,7 +6,6 @@ use std::f64::consts::TAU;
 use jensen_density::{Lanes, LogDensity};
 
 use super::Refine;
-use crate::family::Smoothness;
 use crate::oracle::Estimate;
 use crate::refine::convergence::convergence;
 use crate::refine::evidence::{RatioSet, log_evidence};
@@ -147,7 +146,7 @@ impl<D: LogDensity> Refine<'_, D> {
     pub(super) fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
         let (dim, squares) = (self.approximation.dim(), &state.recording.squares);
         let (family, omega) = (self.approximation.family(), self.approximation.omega());
-        if family.smoothness() == Smoothness::Twice {
+        if self.base.is_exact() {
             let constant = -0.5 * dim as f64 * TAU.ln();
             let pairs = squares.iter().zip(self.stretches(state));
             return pairs.map(|(s, d)| constant - d - 0.5 * s).collect();

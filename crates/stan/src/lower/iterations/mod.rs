@@ -34,27 +34,27 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// Loops of fewer iterations are unrolled.
+/// Loops with fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// Largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
+/// The largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
 const SHORT: usize = 48;
 
-/// Largest number of iterations that are vectorised together.
+/// The largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The current iterations.
+/// The iterations that are being lowered.
 pub(super) struct Iterations<'g> {
     count: usize,
-    /// Columns as plain vectors.
+    /// The plain vector of each column.
     plain: HashMap<NodeId, NodeId>,
     /// The mask outside the iterations.
     taken: Option<NodeId>,
-    /// Pending returns outside.
+    /// The number of pending returns outside the iterations.
     exits: usize,
     /// Terms of the log density that are already summed over iterations.
     finished: Vec<E<'g>>,
-    /// Elements of containers that were read before they were written: their positions and placeholders.
+    /// The elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
     /// The identity of the iterations.
     level: u32,
@@ -74,22 +74,22 @@ impl Iterations<'_> {
     }
 }
 
-/// Loops whose iterations are vectorised.
+/// The loops whose iterations are being vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// The current ones, outermost first.
+    /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
     /// The current number of iterations.
     levels: u32,
-    /// Whether columns have been created.
+    /// Whether any columns have been created.
     pub(super) turned: bool,
-    /// Loops that have to be unrolled, by the location of their body, with the reason.
+    /// The loops that must be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
-    /// Nodes that stand for a variable's value after the previous iteration.
+    /// The nodes that stand for a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// Effects of the iterations on containers declared outside the loop.
+    /// The effects of the iterations on containers declared outside the loop.
     log: Vec<Logged>,
-    /// The values of variables before the iterations.
+    /// The values that variables had before the iterations.
     befores: BTreeMap<VarId, Sym>,
     /// The current elements of slices.
     slices: ragged::Slices,
@@ -112,13 +112,13 @@ struct Before {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether iterations are being lowered together.
+    /// Returns whether iterations are being lowered together.
     pub(super) fn in_iterations(&self) -> bool {
         !self.turning.iterations.is_empty()
     }
 
-    /// Lowers all iterations of a loop over `values` together. `None` if they must be unrolled. `element` computes the
-    /// loop variable from the column of its values.
+    /// Lowers all iterations of a loop over `values` together. Returns `None` if they must be unrolled. `element`
+    /// computes the loop variable from the column of its values.
     pub(super) fn together(
         &mut self,
         var: VarId,
@@ -163,7 +163,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The reason why the iterations of the loop with this body are unrolled, if known.
+    /// Returns why the iterations of the loop with this body are unrolled, if known.
     pub(super) fn taken_apart(&self, body: &Stmt) -> Option<EvalError> {
         let key = std::ptr::from_ref(body) as usize;
         let why = self.turning.apart.get(&key)?;
@@ -421,7 +421,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether there is a pending return or a mask between the current code and the iterations.
+    /// Returns whether there is a pending return or a mask between the current code and the iterations.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits

@@ -6,7 +6,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::error::{FnResult, check_terms, check_three_two};
 
-/// Name and builder.
+/// The functions of this file.
 pub const TABLE: &[(&str, Build)] = &[
     ("hypergeometric_2F1", |cx, args| {
         hypergeometric(cx, &args[..2], &args[2..3], &args[3])
@@ -88,7 +88,7 @@ fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResul
     Ok(cx.tape.concat(&all).hypergeometric(p, q).into())
 }
 
-/// Returns Σ xᵢ
+/// Returns Σ xᵢ.
 ///
 /// # Errors
 /// Fails for tuples and complex numbers.
@@ -107,7 +107,7 @@ fn prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(tree(&x, &|a, b| a * b).into())
 }
 
-/// Combines at least one value by halves.
+/// Combines values in a balanced tree. There must be at least one.
 fn tree<'g>(x: &[E<'g>], join: &dyn Fn(E<'g>, E<'g>) -> E<'g>) -> E<'g> {
     if x.len() == 1 {
         return x[0];
@@ -128,8 +128,8 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// Returns the variance, computed from differences to the first element, so that the variance of equal elements is
-/// exactly 0.
+/// Computes the variance from differences from the first element, so that the variance of equal elements is exactly
+/// 0.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -148,7 +148,7 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// Returns the standard deviation. It has no derivative if all elements are equal. The partial derivatives are then
+/// Computes the standard deviation. It has no derivative if all elements are equal. The partial derivatives are then
 /// 1/√n, as in Stan.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
@@ -287,7 +287,7 @@ fn cumulative_sum(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(Sym::flat(dims, cx.e(&args[0])?.cumsum()))
 }
 
-/// Returns Σ xᵢ yᵢ
+/// Returns Σ xᵢ yᵢ.
 ///
 /// # Errors
 /// Fails if the sizes differ.
@@ -315,7 +315,7 @@ fn squared_distance<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<E<'g>> {
     Ok((cx.e(&args[0])? - cx.e(&args[1])?).square().sum())
 }
 
-/// Returns dot products of the rows, or columns, of two matrices.
+/// Returns the dot products of the rows, or columns, of two matrices.
 fn by_line(cx: &Cx<'_>, x: &Sym, y: &Sym, rows_wise: bool) -> FnResult<Sym> {
     let (rows, cols) = cx.extents(x)?;
     if cx.extents(y)? != (rows, cols) {

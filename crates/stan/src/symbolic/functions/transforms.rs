@@ -15,11 +15,11 @@ use crate::value::error::FnResult;
 pub enum Direction {
     /// `_constrain`, and `_jacobian`, which adds the log-Jacobian to the log density.
     Constrain,
-    /// `_unconstrain`
+    /// `_unconstrain`.
     Free,
 }
 
-/// Returns the transform and direction in a function's name.
+/// Splits a function's name into transform and direction.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),
@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// Names of the transforms of whole values. Transforms of single elements have bounds among their arguments.
+/// The names of the transforms of whole values. Transforms of single elements have bounds among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
@@ -165,8 +165,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Returns coordinates of a constrained value, with their extents. For draws that violate the constraint they are
-/// undefined or NaN.
+/// Returns the coordinates of a constrained value, with their extents. They are undefined or NaN for draws that
+/// violate the constraint.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -226,7 +226,7 @@ fn freed<'g>(
     Ok((to, free, zero))
 }
 
-/// Returns rows of the lower triangle with the logarithms of the diagonal.
+/// Returns the rows of the lower triangle, with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
