@@ -413,7 +413,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
             state.omega = self.fitted(state, &globals, &factor, &points).ok_or(
-                "for too few values of the global parameters, Jensen found modes of the local ones",
+                "Jensen found modes of the local parameters for too few values of the global parameters",
             )?;
         }
         (state.globals, state.factor) = (globals, factor);

@@ -129,7 +129,7 @@ impl MemoryDocuments {
         if let Some(&term) = seen.iter().find(|&&t| t as usize >= self.terms) {
             let terms = self.terms;
             return Err(format!(
-                "document {document} has the term {term}, but the vocabulary has {terms} terms (0 is the first)"
+                "document {document} has the term {term}, but the vocabulary has {terms} terms (numbered from 0)"
             ));
         }
         if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {

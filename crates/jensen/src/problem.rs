@@ -120,7 +120,11 @@ impl<D: TwiceDifferentiable> Bare<D> {
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();
-        assert_eq!(names.len(), dim, "one name for each coordinate");
+        assert_eq!(
+            names.len(),
+            dim,
+            "the number of names differs from the number of coordinates"
+        );
         Self {
             density,
             posterior: Coordinates {

@@ -167,7 +167,7 @@ pub enum Callee {
     User(FunId),
 }
 
-/// One index of an index expression. Positions count from 1. Ranges include both ends, and are empty if the end is
+/// One index of an index expression. Positions are numbered from 1. Ranges include both ends, and are empty if the end is
 /// before the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {

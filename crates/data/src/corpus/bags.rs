@@ -311,7 +311,7 @@ impl BagReader {
         if promised != Some(pairs.len()) {
             return Err(self.wrong(&format!(
                 "expected the number of terms and the same number of pairs term:count, found {} pairs in `{}`: \
-                 was the file cut short?",
+                 is the file truncated?",
                 pairs.len(),
                 self.shown()
             )));
@@ -412,7 +412,7 @@ impl BagReader {
         };
         if document < 1 || document > documents {
             return Err(self.wrong(&format!(
-                "document {document} is not among the {documents} of the file"
+                "document {document} is not among the {documents} documents of the file"
             )));
         }
         if term < 1 || term > self.words as u64 {
