@@ -73,8 +73,9 @@ impl NaturalSettings {
 /// Fractions of a step, to be tried in this order.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Largest number of lanes of Hessian-vector products in one iteration, and smallest number of draws for them.
+/// Largest number of lanes of Hessian-vector products in one iteration.
 const HESSIAN_LANES: usize = 1 << 15;
+/// Smallest number of draws for Hessian-vector products.
 const HESSIAN_DRAWS: usize = 16;
 
 /// If a step leaves more than this share of the last gain, the noise of the averages dominates.

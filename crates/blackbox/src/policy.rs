@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Number of coordinates beyond which the limit on gradients decreases.
 const SCALED: u64 = 100;
 
-/// Number of elementary operations of a refinement for which it may take more gradients than the budget, and the
-/// largest ratio to that budget.
+/// Number of elementary operations of a refinement for which it may take more gradients than the budget.
 const WORK: u64 = 16_000_000_000;
+/// Largest ratio of the gradients of such a refinement to the budget.
 const CHEAP: u64 = 5;
 
 /// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not

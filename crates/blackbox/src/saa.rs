@@ -99,8 +99,9 @@ impl SaaSettings {
     }
 }
 
-/// Number of draws of the first stage per row of a covariance, and its largest value.
+/// Number of draws of the first stage per row of a covariance.
 const DRAWS_A_ROW: usize = 4;
+/// Largest number of draws of the first stage.
 const MOST_FIRST: usize = 2048;
 
 /// Returns whether the first stage has enough draws in `dim` coordinates for its optimum to be a covariance that other

@@ -37,13 +37,16 @@ const SPARSE_NONZEROS: usize = 1 << 21;
 /// Number of factors of a low-rank family, which is the richer family in higher dimensions.
 const FACTORS: usize = 8;
 
-/// Number of components of the mixture for several modes, and its largest dimension.
+/// Number of components of the mixture for several modes.
 const COMPONENTS: usize = 8;
+/// Largest dimension of the mixture for several modes.
 const MIXTURE_LIMIT: usize = 64;
 
-/// The k̂ and the distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the
-/// first family at once. The weights of such a family have no mean, and less than 1/e of its draws are effective.
+/// The k̂ at the end of the starts beyond which the driver abandons the first family at once. The weights of such a
+/// family have no mean.
 const ABANDON_KHAT: f64 = 1.0;
+/// The distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the first family
+/// at once. Less than 1/e of the draws of such a family are effective.
 const FAR: f64 = 1.0;
 
 /// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. For a dozen

@@ -39,10 +39,11 @@ const LOOKS_PER_COORDINATE: usize = 64;
 /// coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points, which take a tenth of a second; number of points per call to the density;
-/// and number of points if the cost of an evaluation is unknown, which equals a solver's evaluations for one start.
+/// Largest number of values of these points, which take a tenth of a second.
 const NUMBERS: usize = 1 << 20;
+/// Number of points per call to the density.
 const BLOCK: usize = 64;
+/// Number of points if the cost of an evaluation is unknown. A solver needs as many evaluations for one start.
 const UNKNOWN: usize = 256;
 
 /// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. This range

@@ -23,8 +23,9 @@ use jensen_density::Lanes;
 /// logarithm of its spread.
 const WORTH: f64 = 0.01;
 
-/// Largest number of scoring steps towards the logarithm of a spread, and largest step length.
+/// Largest number of scoring steps towards the logarithm of a spread.
 const STEPS: usize = 12;
+/// Largest length of a scoring step.
 const LONGEST: f64 = 0.5;
 
 /// Means and log spreads of rows conditional on the global parameters before them.

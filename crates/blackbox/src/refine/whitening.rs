@@ -13,10 +13,11 @@ const DENSE: usize = 400;
 /// Share of the identity above which an estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
-/// Largest number of directions with excess variance, number of iterations of the search for them, and largest number
-/// of particles that the search uses.
+/// Largest number of directions with excess variance.
 const DIRECTIONS: usize = 8;
+/// Number of iterations of the search for these directions.
 const SEARCHES: usize = 8;
+/// Largest number of particles that the search uses.
 const LOOKED_AT: usize = 2048;
 
 /// Number of sets of a particle's positions over time that are equivalent to one independent particle.

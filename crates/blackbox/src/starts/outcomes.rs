@@ -142,8 +142,9 @@ impl OtherMode {
     }
 }
 
-/// Nats below the best optimum at which another optimum has about 1 % of its mass, and at which it has 1 ‰.
+/// Nats below the best optimum at which another optimum has about 1 % of its mass.
 const LIGHT: f64 = 5.0;
+/// Nats below the best optimum at which another optimum has about 1 ‰ of its mass.
 const LIGHTEST: f64 = 7.0;
 
 /// Smallest relative increase of some coordinate's variance at which an optimum with less than 1 % of the mass still

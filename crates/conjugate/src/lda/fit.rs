@@ -113,6 +113,7 @@ impl std::error::Error for LdaError {
 
 /// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
+/// Purpose of the random numbers that choose the sample.
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
 /// Returns the number of iterations of a job, which the caller needs for its budget.

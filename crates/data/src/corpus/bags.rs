@@ -7,9 +7,10 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Largest number of documents that a header may state beyond one per entry. Documents without words are kept, so a
-/// damaged header could otherwise create 10¹² of them.
+/// Largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`]. Documents without words
+/// are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
+/// Largest number of documents that a header may state per entry.
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
 /// Documents as pairs of term and count, terms ascending and distinct within a document.

@@ -66,8 +66,9 @@ const STARTS: u64 = 5;
 /// Default number of iterations of a start.
 const MAX_ITERS: u64 = 1000;
 
-/// The default fraction of a run after which an inferred temperature is 1.
+/// Default number of iterations after which an inferred temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
+/// Default number of passes after which an inferred temperature is 1.
 const COOLING_PASSES: f64 = 1.0;
 
 /// A number of passes that no run reaches.
