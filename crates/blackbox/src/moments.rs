@@ -50,7 +50,7 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension. A component has d²/2 parameters, which the weights of a few thousand draws must determine.
+/// Largest dimension. A component has d²/2 parameters. The weights of a few thousand draws must determine them.
 const LARGEST: usize = 128;
 
 /// Degrees of freedom of the tails.

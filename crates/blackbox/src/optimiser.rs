@@ -1,4 +1,4 @@
-//! First-order optimisers, which turn a gradient of the bound into an ascent step.
+//! First-order optimisers. They turn a gradient of the bound into an ascent step.
 
 use std::fmt;
 use std::str::FromStr;

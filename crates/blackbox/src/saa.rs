@@ -37,8 +37,8 @@ pub struct SaaSettings {
     /// Draws of the first round. `None` means 128, or enough for exact second moments if that is at most 512 (full
     /// rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a stage, which may double once if that suffices. It is lower (at least 256) if
-    /// coordinates times draws would exceed 2²³, to bound memory.
+    /// Largest number of draws of a stage. It may double once if twice as many draws suffice. It is lower (at least
+    /// 256) if coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
     /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,

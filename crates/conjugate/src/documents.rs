@@ -1,4 +1,4 @@
-//! Streamed documents as bags of words, which are the data of latent Dirichlet allocation.
+//! Streamed documents as bags of words. They are the data of latent Dirichlet allocation.
 //!
 //! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
 //! does not depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.

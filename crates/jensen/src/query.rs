@@ -24,10 +24,10 @@ pub struct Query<'a> {
 pub struct Answer {
     /// Log densities in nats.
     pub value: Vec<f64>,
-    /// Gradients, which are all NaN if the value is not finite.
+    /// Gradients. All elements are NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Vec<f64>>>,
-    /// Hessian-vector products, which are all NaN if the value is not finite.
+    /// Hessian-vector products. All elements are NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hvp: Option<Vec<Vec<f64>>>,
 }

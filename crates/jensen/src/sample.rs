@@ -19,7 +19,7 @@ const SUMMARISED: usize = 4096;
 /// Largest number of values among these draws. There are never fewer draws than requested.
 const NUMBERS: usize = 1 << 22;
 
-/// Index of the random numbers for generated quantities at the mean, which no draw has.
+/// Index of the random numbers for generated quantities at the mean. No draw has this index.
 const AT_MEAN: u64 = u64::MAX;
 
 /// Largest number of values among the draws of a run that was ended from outside, so that they are written within a

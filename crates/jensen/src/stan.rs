@@ -1,4 +1,4 @@
-//! A Stan program bound to its data, which provides the density and the posterior.
+//! A Stan program bound to its data. It provides the density and the posterior.
 
 use std::fmt;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ const SPARSE_PART: usize = 4;
 /// Largest number of nonzeros of the factor.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// Number of factors of a low-rank family, which is the richer family in higher dimensions.
+/// Number of factors of a low-rank family. This is the richer family in higher dimensions.
 const FACTORS: usize = 8;
 
 /// Number of components of the mixture for several modes.

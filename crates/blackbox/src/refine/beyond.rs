@@ -35,11 +35,11 @@ const LOOKS: usize = 1024;
 /// distances differ by a factor of 2.4, and a slab or a spike fills several of them.
 const LOOKS_PER_COORDINATE: usize = 64;
 
-/// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
-/// coordinates, this gives ten distances per factor of forty.
+/// Number of these points for refined draws. Refined draws have cost a hundred times as many gradients. For one of
+/// twenty coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points, which take a tenth of a second.
+/// Largest number of values of these points. So many values take a tenth of a second.
 const NUMBERS: usize = 1 << 20;
 /// Number of points per call to the density.
 const BLOCK: usize = 64;

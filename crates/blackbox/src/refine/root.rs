@@ -1,4 +1,4 @@
-//! Square roots of covariances, which map positions with unit variance to positions of a family or of particles.
+//! Square roots of covariances. They map positions with unit variance to positions of a family or of particles.
 
 use jensen_math::simd::LANES;
 

@@ -47,7 +47,7 @@ const FAR: f64 = 8.0;
 /// Number of standard deviations within which a chain has returned.
 const RETURNED: f64 = 2.0;
 
-/// The keys of the probes' random numbers are iterations after this one, which no refinement reaches.
+/// The keys of the probes' random numbers are iterations after this number. No refinement reaches it.
 const KEYED: u64 = 1 << 40;
 
 /// A density multiplied by the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.

@@ -27,7 +27,7 @@ use crate::temper::Temper;
 pub struct LdaJob<'a> {
     /// The training documents.
     pub documents: &'a dyn Documents,
-    /// Held-out documents, which are scored during the run.
+    /// Held-out documents. They are scored during the run.
     pub heldout: Option<&'a dyn Documents>,
     /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
