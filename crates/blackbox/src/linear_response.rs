@@ -63,7 +63,7 @@ pub struct LinearResponseSettings {
 }
 
 impl Default for LinearResponseSettings {
-    /// All coordinates, if there are at most 600.
+    /// Returns all coordinates, if there are at most 600.
     fn default() -> Self {
         Self {
             draws: None,
@@ -154,7 +154,7 @@ pub fn linear_response<D: TwiceDifferentiable>(
     respond_erased(&ErasedDensity::new(density), omega, source, settings)
 }
 
-/// The body of [`linear_response`], compiled once for all densities.
+/// Does the work of [`linear_response`], compiled once for all densities.
 fn respond_erased(
     density: &ErasedDensity<'_>,
     omega: &[f64],

@@ -57,7 +57,7 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    /// Newton's method on fixed draws, which continues from the end of these steps.
+    /// Returns the settings of Newton's method on fixed draws, which continues from the end of these steps.
     pub(crate) fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,

@@ -272,7 +272,7 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// The end point, which is the minimiser for the radius of that run.
+    /// Returns the end point, which is the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {

@@ -89,7 +89,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether these are the defaults, which are not written to files.
+    /// Returns whether these are the defaults, which are not written to files.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -66,7 +66,7 @@ impl Centring {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
 
-    /// Whether the centring concerns a series.
+    /// Returns whether the centring concerns a series.
     pub(crate) fn is_of_series(&self) -> bool {
         self.series
     }

@@ -15,7 +15,7 @@ pub trait Problem: Sync {
     /// Returns the log density, with its constants and log-Jacobian.
     fn density(&self) -> &Self::Density;
 
-    /// Names, shapes and constrained values.
+    /// Returns names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
     /// Returns the posterior restricted to the requested variables. `None` if the restriction would save no work.

@@ -104,7 +104,7 @@ fn check_dimensions(what: &str, vectors: &[Vec<f64>], dim: usize) -> Result<(), 
     }
 }
 
-/// Points as lanes.
+/// Arranges points as lanes.
 fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize) -> Vec<f64> {
     let mut z = vec![0.0; dim * lanes];
     for (l, point) in points.enumerate() {

@@ -40,7 +40,7 @@ impl Elimination {
         solve(simd, self, x, lanes, transposed);
     }
 
-    /// [`factor`](Self::factor), inside a kernel.
+    /// Does the same as [`factor`](Self::factor), inside a kernel.
     #[inline(always)]
     pub fn factor_at<V: F64x8>(&mut self, n: usize, a: &[f64], lanes: usize) {
         let strips = lanes.div_ceil(LANES);
@@ -55,7 +55,7 @@ impl Elimination {
         }
     }
 
-    /// [`solve`](Self::solve), inside a kernel.
+    /// Does the same as [`solve`](Self::solve), inside a kernel.
     #[inline(always)]
     pub fn solve_at<V: F64x8>(&self, x: &mut [f64], lanes: usize, transposed: bool) {
         let n = self.n;

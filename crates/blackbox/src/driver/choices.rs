@@ -55,7 +55,7 @@ const FAR: f64 = 1.0;
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// The first family of the run.
+    /// Returns the first family of the run.
     pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
             true => self.build(FamilyKind::Conditional),
@@ -209,9 +209,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there are many
-/// coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit is a
-/// poor approximation for such models, and its starts take longest.
+/// Returns whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there
+/// are many coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit
+/// is a poor approximation for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()

@@ -389,8 +389,8 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate with the
-/// others from a standard normal.
+/// Returns [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate
+/// with the others from a standard normal.
 fn far_points(
     distances: &Distances<'_>,
     dim: usize,

@@ -180,7 +180,8 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
+    /// Reads the lists that [`Self::to_numbers`] returned, for up to `rows` rows. Returns `None` if the numbers or rows
+    /// do not match.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,

@@ -74,9 +74,9 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// A root with the spread of every coordinate and a few directions in which particles are wider than independent ones
-/// would be by chance. This suffices if the map already has the posterior's structure, and its cost is proportional to
-/// the dimension.
+/// Returns a root with the spread of every coordinate and a few directions in which particles are wider than
+/// independent ones would be by chance. This suffices if the map already has the posterior's structure, and its cost is
+/// proportional to the dimension.
 ///
 /// Eigenvalues of correlations beyond the noise edge `(1 + √γ)²`, γ coordinates per particle, are corrected for their
 /// upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,

@@ -119,8 +119,8 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// The eigenvectors of the two largest eigenvalues of a matrix that has few negative ones, times the square roots of
-/// these eigenvalues, by orthogonal iteration with additional vectors.
+/// Returns the eigenvectors of the two largest eigenvalues of a matrix that has few negative ones, times the square
+/// roots of these eigenvalues, by orthogonal iteration with additional vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
     // Columns of the matrix, for the largest topics.

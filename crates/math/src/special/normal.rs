@@ -34,7 +34,7 @@ pub fn log_phi(x: f64) -> f64 {
     one(vmath::log_phi, x)
 }
 
-/// [`log_phi`], below zero of the product with `exp(x^2 / 2)`.
+/// Computes [`log_phi`], and below zero the logarithm of the product with `exp(x^2 / 2)`.
 pub fn log_phi_scaled(x: f64) -> f64 {
     one(vmath::log_phi_scaled, x)
 }

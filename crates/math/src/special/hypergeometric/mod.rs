@@ -124,7 +124,7 @@ fn twice(
     }
 }
 
-/// How much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
+/// Computes how much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
@@ -244,7 +244,7 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// The term from which on no factor changes its sign.
+/// Returns the term from which on no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)
