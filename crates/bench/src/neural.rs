@@ -23,7 +23,7 @@ const RECORDS: usize = 60_000;
 /// The measurements.
 #[derive(Args)]
 pub struct NeuralArgs {
-    /// Images of 28 × 28 pixels (IDX, also .gz). The default is noise, which takes the same time.
+    /// Images of 28 × 28 pixels (IDX, also .gz). The default is noise, because it takes the same time.
     images: Option<PathBuf>,
     /// Images for the test bound after the last pass.
     #[arg(long)]

@@ -100,7 +100,7 @@ impl Agreement {
     /// The number of values.
     pub(crate) const NUMBERS: usize = 8;
 
-    /// The inverse of [`Self::to_numbers`].
+    /// Reads the list that [`Self::to_numbers`] returned.
     pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
         let of = |n: &[f64]| Difference {
             coordinate: n[0] as usize,

@@ -101,7 +101,7 @@ impl Approximation {
         Self::of(kind.build(space), omega)
     }
 
-    /// The member of a family with parameters ω; `None` when their number is wrong.
+    /// Returns the member of a family with parameters ω, or `None` when their number is wrong.
     pub fn of(family: Arc<dyn Family>, omega: Vec<f64>) -> Option<Self> {
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
@@ -255,7 +255,7 @@ fn misfit(found: usize) -> ArchiveError {
     ))
 }
 
-/// The pattern stored with an approximation, if any.
+/// Returns the pattern stored with an approximation, if any.
 fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveError> {
     let Ok(degrees) = archive.vec("degrees") else {
         return Ok(None);

@@ -46,7 +46,7 @@ impl Calls {
             + 2.0 * share(self.products, PRODUCT_BATCH)
     }
 
-    /// The number of evaluations if each lane evaluates only the share (part, whole) of the data, rounded up.
+    /// Returns the number of evaluations if each lane evaluates only the share (part, whole) of the data, rounded up.
     #[must_use]
     pub fn share(&self, (part, whole): (u64, u64)) -> Self {
         let share = |lanes: u64| {

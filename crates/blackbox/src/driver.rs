@@ -132,7 +132,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         kind.build(Space::of(self.density))
     }
 
-    /// The family of a stage or a result.
+    /// Returns the family of a stage or a result.
     fn named(&self, name: &FamilyName) -> Arc<dyn Family> {
         match &self.engaged {
             Some((family, _, _)) if family.name() == *name => family.clone(),
@@ -267,7 +267,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The search from several starts.
+    /// Begins the search from several starts.
     fn begin_starts(&mut self) -> Result<Stage, Status> {
         let mut starts = self.starts();
         let Engaged::Starts(search) = &mut starts else {
@@ -278,7 +278,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// The first stage of a run without starts.
+    /// Runs the first stage of a run without starts.
     fn opening_point(&self) -> Result<Vec<f64>, Status> {
         let found = match &self.settings.start.init {
             Init::Point(point) => Some(point.clone()),

@@ -92,9 +92,9 @@ const OUTSIDE: f64 = 0.01;
 /// the threshold.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
-/// Number of standard errors below the threshold at which k̂ is clearly good, and a distance below it that suffices for
-/// any number of draws.
+/// Number of standard errors below the threshold at which k̂ is clearly good.
 const CLEAR: f64 = 3.0;
+/// Distance of k̂ below the threshold that suffices for any number of draws.
 const FAR_BELOW: f64 = 0.35;
 
 /// Distance of k̂ from its threshold within which doubling the number of draws can decide.

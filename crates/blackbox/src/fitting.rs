@@ -128,7 +128,7 @@ pub fn fit_reporting<D: TwiceDifferentiable>(
     fit_erased(&density, settings, subject, control, reported)
 }
 
-/// The body of [`fit_reporting`], compiled once for all densities.
+/// Does the work of [`fit_reporting`], compiled once for all densities.
 fn fit_erased(
     density: &ErasedDensity<'_>,
     settings: &Settings,

@@ -34,7 +34,7 @@ pub struct HfsgviSettings {
     pub gradient_draws: usize,
     /// Number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// Number of draws for the change of the bound, which the trace reports and the stopping rule uses.
+    /// Number of draws for the change of the bound. The trace reports this change, and the stopping rule uses it.
     pub change_draws: usize,
     /// Relative residual at which conjugate gradients stop.
     pub refine: f64,
@@ -76,7 +76,7 @@ impl MethodSettings for HfsgviSettings {
         ])
     }
 
-    /// Draws are processed in blocks, which limits the size of matrices for any sample size.
+    /// Draws are processed in blocks. The blocks limit the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

@@ -54,16 +54,16 @@ use crate::settings::Settings;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearResponseSettings {
     /// Number of fixed draws. `None` means 1024, or four per coordinate (for exact second moments) up to 4096. The
-    /// limit is 2²³ divided by the number of coordinates, which bounds memory.
+    /// limit is 2²³ divided by the number of coordinates, to bound memory.
     pub draws: Option<usize>,
     /// The largest number of coordinates for which to form the Hessian.
     pub dense_limit: usize,
-    /// The requested coordinates. `None` means all, which needs a dense Hessian.
+    /// The requested coordinates. `None` means all. All coordinates need a dense Hessian.
     pub coordinates: Option<Vec<usize>>,
 }
 
 impl Default for LinearResponseSettings {
-    /// All coordinates, if there are at most 600.
+    /// Returns all coordinates, if there are at most 600.
     fn default() -> Self {
         Self {
             draws: None,
@@ -127,7 +127,7 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Separates the draws from the draws of certificates, which have the same purpose.
+/// Separates the draws from the draws of certificates. Both have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
 /// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound
@@ -154,7 +154,7 @@ pub fn linear_response<D: TwiceDifferentiable>(
     respond_erased(&ErasedDensity::new(density), omega, source, settings)
 }
 
-/// The body of [`linear_response`], compiled once for all densities.
+/// Does the work of [`linear_response`], compiled once for all densities.
 fn respond_erased(
     density: &ErasedDensity<'_>,
     omega: &[f64],

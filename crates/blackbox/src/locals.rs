@@ -9,9 +9,11 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
-/// Largest number of steps of a search, and largest number of step lengths tried per step.
+/// Largest number of steps of a search.
 const STEPS: usize = 60;
+/// Factor by which the search shortens a rejected step.
 const SHORTER: f64 = 0.3;
+/// Share of a full step below which the search gives up.
 const SHORTEST: f64 = 1e-6;
 
 /// Newton decrement in nats, twice the distance from the mode, at which a search has found the mode: the objective is
@@ -24,10 +26,11 @@ const TOGETHER: usize = 1 << 21;
 /// Largest number of lanes in one call.
 const LANES: usize = 256;
 
-/// Distance between quadrature nodes, in standard deviations of Laplace's method, and number of nodes on each side of
-/// the mode. At this distance the trapezoidal rule integrates a Gaussian to within 3e-6, and less than 1e-4 of its
-/// second moment is beyond the last node.
+/// Distance between quadrature nodes, in standard deviations of Laplace's method. At this distance the trapezoidal rule
+/// integrates a Gaussian to within 3e-6.
 const DISTANCE: f64 = 1.25;
+/// Number of quadrature nodes on each side of the mode. Less than 1e-4 of the second moment of a Gaussian is beyond the
+/// last node.
 const SIDE: usize = 3;
 
 /// Largest factor by which quadrature may change the variance of a nearly Gaussian density.

@@ -50,15 +50,15 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension. A component has d²/2 parameters, which the weights of a few thousand draws must determine.
+/// Largest dimension. A component has d²/2 parameters. The weights of a few thousand draws must determine them.
 const LARGEST: usize = 128;
 
 /// Degrees of freedom of the tails.
 const FREEDOM: usize = 5;
 
-/// Relative rise of the effective share that counts as progress, and number of iterations without progress after which
-/// the fit ends.
+/// Relative rise of the effective share that counts as progress.
 const RISE: f64 = 0.01;
+/// Number of iterations without progress after which the fit ends.
 const PATIENCE: u64 = 6;
 
 /// Number of weighted draws per coordinate at which the new covariance has the same weight as the old one.

@@ -57,7 +57,7 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    /// Newton's method on fixed draws, which continues from the end of these steps.
+    /// Returns the settings of Newton's method on fixed draws, which continues from the end of these steps.
     pub(crate) fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
@@ -73,8 +73,9 @@ impl NaturalSettings {
 /// Fractions of a step, to be tried in this order.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Largest number of lanes of Hessian-vector products in one iteration, and smallest number of draws for them.
+/// Largest number of lanes of Hessian-vector products in one iteration.
 const HESSIAN_LANES: usize = 1 << 15;
+/// Smallest number of draws for Hessian-vector products.
 const HESSIAN_DRAWS: usize = 16;
 
 /// If a step leaves more than this share of the last gain, the noise of the averages dominates.

@@ -39,16 +39,17 @@ const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 /// Longest step in a coordinate.
 const LONGEST: f64 = 2.0;
 
-/// Step sizes of finite differences, in standard deviations, and their limits.
+/// Step size of finite differences, in standard deviations.
 const DIFFERENCE: f64 = 0.3;
+/// Limits of the step sizes of finite differences.
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
 /// Ratio of the standard deviations of the points to the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
-/// Largest number of iterations, and the change of the mean in standard deviations below which the iterations have
-/// converged.
+/// Largest number of iterations.
 const ROUNDS: u64 = 4;
+/// Change of the mean, in standard deviations, below which the iterations have converged.
 const STILL: f64 = 0.1;
 
 /// Smallest number of points per feature from which a weight can be estimated.
@@ -413,7 +414,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
             state.omega = self.fitted(state, &globals, &factor, &points).ok_or(
-                "for too few values of the global parameters, Jensen found modes of the local ones",
+                "Jensen found modes of the local parameters for too few values of the global parameters",
             )?;
         }
         (state.globals, state.factor) = (globals, factor);

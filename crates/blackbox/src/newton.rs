@@ -15,10 +15,11 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
-/// Largest dimension in which the method forms the averaged Hessian for preconditioning, and number of coordinates per
-/// lane up to which it does so before conjugate gradients have proved slow. Forming it takes products of two draws for
-/// each coordinate, and a Cholesky factorisation.
+/// Largest dimension in which the method forms the averaged Hessian for preconditioning. Forming the Hessian takes
+/// products of two draws for each coordinate, and a Cholesky factorisation.
 const DENSE_LIMIT: usize = 256;
+/// Number of coordinates per lane up to which the method forms the averaged Hessian before conjugate gradients have
+/// proved slow.
 const CHEAP: usize = 2;
 
 /// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats: this
@@ -271,7 +272,7 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// The end point, which is the minimiser for the radius of that run.
+    /// Returns the end point, which is the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {

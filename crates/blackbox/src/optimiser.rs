@@ -1,4 +1,4 @@
-//! First-order optimisers, which turn a gradient of the bound into an ascent step.
+//! First-order optimisers. They turn a gradient of the bound into an ascent step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -179,8 +179,9 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// `omega += gamma · direction`, with iteration t for the bias correction. The loops, one per rule, compile to
-    /// vector instructions of the chosen level. They use no fused operations, so all levels give the same bits.
+    /// Computes `omega += gamma · direction`, with iteration t for the bias correction. The loops, one per rule,
+    /// compile to vector instructions of the chosen level. They use no fused operations, so all levels give the same
+    /// bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;

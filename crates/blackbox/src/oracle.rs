@@ -136,7 +136,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         }
     }
 
-    /// The cost of an evaluation per draw, if the density reports it.
+    /// Returns the cost of an evaluation per draw, if the density reports it.
     pub(crate) fn work(&self) -> Option<u64> {
         self.density.work()
     }

@@ -1,8 +1,8 @@
 //! The accuracy that the reported numbers must have, and all limits that follow from it.
 //!
 //! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
-//! checks is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which
-//! states their reason.
+//! checks is a function of the policy in this file, with its derivation. Other constants belong to one algorithm. The
+//! algorithm states their reason.
 
 use jensen_math::special::inv_phi;
 use jensen_run::SettingError;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Number of coordinates beyond which the limit on gradients decreases.
 const SCALED: u64 = 100;
 
-/// Number of elementary operations of a refinement for which it may take more gradients than the budget, and the
-/// largest ratio to that budget.
+/// Number of elementary operations of a refinement for which it may take more gradients than the budget.
 const WORK: u64 = 16_000_000_000;
+/// Largest ratio of the gradients of such a refinement to the budget.
 const CHEAP: u64 = 5;
 
 /// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not
@@ -43,7 +43,7 @@ pub struct Policy {
 impl Default for Policy {
     /// A mean within a tenth of a standard deviation, which is invisible in plots. A standard deviation within 8 %,
     /// twice the standard error of an estimate from 300 independent draws. One false alarm in twenty. 512 effective
-    /// draws, two for each of 256 chains. Two million gradients, which take ten seconds to a minute.
+    /// draws, two for each of 256 chains. Two million gradients. They take ten seconds to a minute.
     fn default() -> Self {
         Self {
             mean_error: 0.1,
@@ -89,7 +89,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether these are the defaults, which are not written to files.
+    /// Returns whether these are the defaults, which are not written to files.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -151,7 +151,7 @@ impl Policy {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Number of fresh draws of the first evaluation, which suffices if at least one in eight is effective.
+    /// Number of fresh draws of the first evaluation. It suffices if at least one in eight is effective.
     pub fn evaluation_draws(&self) -> usize {
         (8.0 * self.effective_draws) as usize
     }

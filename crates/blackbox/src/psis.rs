@@ -14,7 +14,8 @@ use crate::reduce::sum;
 pub struct Psis {
     /// Normalised smoothed log weights, in the order of the input.
     pub log_weights: Vec<f64>,
-    /// Shape k̂ of the fitted tail; infinite if fewer than five weights exceed the cutoff, which is too few for a fit.
+    /// Shape k̂ of the fitted tail; infinite if fewer than five weights exceed the cutoff, because these are too few
+    /// for a fit.
     pub khat: f64,
 }
 

@@ -37,8 +37,8 @@ pub struct SaaSettings {
     /// Draws of the first round. `None` means 128, or enough for exact second moments if that is at most 512 (full
     /// rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a stage, which may double once if that suffices. It is lower (at least 256) if
-    /// coordinates times draws would exceed 2²³, to bound memory.
+    /// Largest number of draws of a stage. It may double once if twice as many draws suffice. It is lower (at least
+    /// 256) if coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
     /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,
@@ -99,8 +99,9 @@ impl SaaSettings {
     }
 }
 
-/// Number of draws of the first stage per row of a covariance, and its largest value.
+/// Number of draws of the first stage per row of a covariance.
 const DRAWS_A_ROW: usize = 4;
+/// Largest number of draws of the first stage.
 const MOST_FIRST: usize = 2048;
 
 /// Returns whether the first stage has enough draws in `dim` coordinates for its optimum to be a covariance that other

@@ -57,7 +57,7 @@ impl<F: Family> From<F> for FamilyChoice {
 }
 
 impl FamilyChoice {
-    /// The chosen family on a space; `None` if the policy chooses.
+    /// Returns the chosen family on a space, or `None` if the policy chooses.
     pub fn asked(&self, space: &Space) -> Option<Arc<dyn Family>> {
         match self {
             Self::Auto => None,
@@ -66,7 +66,7 @@ impl FamilyChoice {
         }
     }
 
-    /// The family of a result of a fit with this choice.
+    /// Returns the family of a result of a fit with this choice.
     ///
     /// # Panics
     /// Panics if the result belongs to a caller's own family, but this choice does not. A [fit](crate::fit) rejects such a

@@ -46,9 +46,10 @@ const WAVE: usize = 4;
 const TOLERANCE: f64 = 0.1;
 
 /// A start lags behind if it would be this many nats below the best one even if each remaining iteration gained twice
-/// the last prediction. A start in that state ends after this many iterations. For rough densities, such as solvers
-/// with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful one.
+/// the last prediction. For rough densities, such as solvers with loose tolerances, steps shrink far from any optimum,
+/// and each small step costs as much as a useful one.
 const BEHIND: f64 = 20.0;
+/// Number of iterations after which a start that lags behind ends.
 const PATIENCE: u64 = 5;
 
 /// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be in a region

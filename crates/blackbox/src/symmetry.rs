@@ -31,8 +31,9 @@ const AT: f64 = 2.0;
 /// gradients.
 const TURNED: usize = 48;
 
-/// Number of points at which the densities are compared, and number of them at which the density must be finite.
+/// Number of points at which the densities are compared.
 const POINTS: usize = 32;
+/// Number of these points at which the density must be finite.
 const FINITE: usize = 8;
 
 /// Largest relative difference due to rounding.

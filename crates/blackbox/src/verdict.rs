@@ -118,9 +118,9 @@ impl Fit {
         })
     }
 
-    /// Whether refined draws could be trusted if they mixed, because no objection to the fit would apply to them as
-    /// well. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together relative
-    /// to the spreads of the posterior.
+    /// Returns whether refined draws could be trusted if they mixed, because no objection to the fit would apply to
+    /// them as well. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together
+    /// relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
         no_end(self.best()).is_none()
     }
@@ -391,7 +391,7 @@ fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     poorer.map(|other| other.beside(&starts[best])).collect()
 }
 
-/// Many poorer optima, not all of which satisfy `answered`.
+/// Returns the reason for distrust if there are many poorer optima, not all of which satisfy `answered`.
 fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
     let others = poorer_optima(starts);
     others.iter().any(|other| !answered(other)).then(|| {

@@ -3,7 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `args`, `help` | the command line, and its help |
-//! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short, memory that is out |
+//! | `input`, `failure`, `fault` | reading files, printing messages and exit codes, truncated files, exhausted memory |
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |

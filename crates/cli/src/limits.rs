@@ -59,7 +59,7 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// Amount of memory that is not checked, which suffices for any small model. Small limits apply only to sizes that are
+/// Amount of memory that is not checked. It suffices for any small model. Small limits apply only to sizes that are
 /// known beforehand.
 const UNSEEN: u64 = 64 << 20;
 

@@ -67,7 +67,7 @@ pub fn write_rows<T: Number>(
     }
 }
 
-/// The reason why there is no picture.
+/// Returns the reason why there is no picture.
 pub fn no_picture(path: &Path, why: &str) -> Failure {
     Failure::usage(format!(
         "cannot draw `{}`: {why}; name a file that ends in .npy or .csv",

@@ -1,4 +1,4 @@
-//! Streamed documents as bags of words, which are the data of latent Dirichlet allocation.
+//! Streamed documents as bags of words. They are the data of latent Dirichlet allocation.
 //!
 //! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
 //! does not depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
@@ -129,7 +129,7 @@ impl MemoryDocuments {
         if let Some(&term) = seen.iter().find(|&&t| t as usize >= self.terms) {
             let terms = self.terms;
             return Err(format!(
-                "document {document} has the term {term}, but the vocabulary has {terms} terms (0 is the first)"
+                "document {document} has the term {term}, but the vocabulary has {terms} terms (numbered from 0)"
             ));
         }
         if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -41,7 +41,7 @@ pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
 
 /// A conditionally conjugate model with its data.
 pub trait ConjugateModel: Sync {
-    /// Memory for a local step, which stores q(z_i) of the last point in it.
+    /// Memory for a local step. It holds q(z_i) of the last point.
     type Scratch: Default + Send;
 
     /// Returns the model's name in files.

@@ -1,4 +1,4 @@
-//! Temperature policies, which determine the weight of the likelihood during a fit.
+//! Temperature policies. They determine the weight of the likelihood during a fit.
 
 use std::str::FromStr;
 
@@ -113,7 +113,7 @@ impl Default for LocalTempering {
 /// Returns the smallest allowed inverse temperature after `pass` passes of a cooling over `passes` passes. It rises
 /// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
-/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
+/// Inferred temperatures converge to values that the model prefers. These need not be 1. The cooling gradually removes
 /// the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {

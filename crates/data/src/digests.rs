@@ -93,8 +93,8 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// Reads an archive of a folder, and checks that it is the original archive. Archives have their own digests, which
-    /// detect damage but not an archive of another fit. Returns `None` if there was no archive.
+    /// Reads an archive of a folder, and checks that it is the original archive. Archives have their own digests. These
+    /// detect damage, but not an archive of another fit. Returns `None` if there was no archive.
     ///
     /// # Errors
     /// Fails if the archive cannot be read, is missing, or is another file.

@@ -1,4 +1,4 @@
-//! A cursor over the text of a data file, which can point to a location in messages.
+//! A cursor over the text of a data file. It gives the location in messages.
 
 use crate::error::{DataError, ParseError};
 

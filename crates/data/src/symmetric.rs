@@ -19,7 +19,7 @@ use crate::table::read_bytes;
 /// A sparse symmetric matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Symmetric {
-    /// Number of rows, which is also the number of columns.
+    /// Number of rows, and of columns.
     pub size: usize,
     /// Entries (row, column, value) of both triangles, numbered from 0, in column-major order, without duplicates.
     pub entries: Vec<(usize, usize, f64)>,

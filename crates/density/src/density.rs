@@ -109,7 +109,7 @@ pub trait TwiceDifferentiable: LogDensity {
     /// Panics if `linearize` was not called or the number of lanes differs. Both are bugs in the caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// [`linearize`](Self::linearize) and one [`apply`](Self::apply).
+    /// Calls [`linearize`](Self::linearize) and one [`apply`](Self::apply).
     fn hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.linearize(ws, z);
         self.apply(ws, v, out);

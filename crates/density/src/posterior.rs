@@ -55,8 +55,8 @@ pub enum Scale {
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
-    /// The difference between the values at `z` and at `other`. The unit and the direction depend only on `other`: the
-    /// unit is the value at `other` for a logarithm, and the smaller of its two shares for a logit.
+    /// Returns the difference between the values at `z` and at `other`. The unit and the direction depend only on
+    /// `other`: the unit is the value at `other` for a logarithm, and the smaller of its two shares for a logit.
     pub fn beside(self, z: f64, other: f64) -> f64 {
         let up = z - other;
         match self {

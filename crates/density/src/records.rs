@@ -208,8 +208,8 @@ pub trait LinearPredictor: Sync {
         eta: LanesMut<'_>,
     );
 
-    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`), but only to the coordinates of [`RecordDensity::support`] if there
-    /// are any.
+    /// Adds `A_batchᵀ r` to `out` (`d × lanes`), but only to the coordinates of [`RecordDensity::support`] if there are
+    /// any.
     fn adjoint(
         &self,
         scratch: &mut PredictorScratch,
@@ -246,7 +246,7 @@ pub trait LinkExpectations: Sync {
         variance: &mut [f64],
     );
 
-    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`, and only to the coordinates of [`RecordDensity::support`], if it has any.
+    /// Adds `Σ_b A_bi² r_b` to `out[i]`, and only to the coordinates of [`RecordDensity::support`], if it has any.
     fn adjoint_squares(
         &self,
         scratch: &mut PredictorScratch,

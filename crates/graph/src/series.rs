@@ -135,7 +135,7 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
         let sum = graph.op(id) == (Op::CumSum { reverse: false });
         map[id.index()] = Some(match args.first() {
             Some(arg) if sum && hangs[arg.index()] => {
-                let terms = map[arg.index()].expect("arguments stand before users");
+                let terms = map[arg.index()].expect("arguments precede the nodes that use them");
                 let mut elements = vec![out.element(terms, 0)];
                 for t in 1..graph.shape(id).len as usize {
                     let next = out.element(terms, t);

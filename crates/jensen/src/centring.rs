@@ -33,10 +33,10 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// Number of steps of the mean-field fit, after starts that have converged on a few draws, and its tolerance as a
-/// multiple of the default. The powers need an accuracy of a twentieth. Spreads of that accuracy take a tenth of the
-/// time of an optimum.
+/// Number of steps of the mean-field fit, after starts that have converged on a few draws.
 const STEPS: u64 = 4;
+/// Tolerance of the mean-field fit as a multiple of the default. The powers need an accuracy of a twentieth. Spreads of
+/// that accuracy take a tenth of the time of an optimum.
 const LOOSE: f64 = 10.0;
 
 /// First fits.
@@ -66,7 +66,7 @@ impl Centring {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
 
-    /// Whether the centring concerns a series.
+    /// Returns whether the centring concerns a series.
     pub(crate) fn is_of_series(&self) -> bool {
         self.series
     }

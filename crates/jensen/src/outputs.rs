@@ -196,7 +196,7 @@ impl Fitted {
         ))
     }
 
-    /// The remark about a fit that describes one of several equivalent labellings.
+    /// Returns the remark about a fit that describes one of several equivalent labellings.
     fn labelling(&self) -> Option<String> {
         let count = self.fit.labellings();
         (count > 1).then(|| {
@@ -461,7 +461,7 @@ fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }
 
-/// At most [`POINTS`] evenly spaced points of every stage, including the first and the last.
+/// Returns at most [`POINTS`] evenly spaced points of every stage, including the first and the last.
 fn thinned(history: &[HistoryPoint]) -> Vec<&HistoryPoint> {
     let mut kept = Vec::new();
     for stage in by_stage(history) {

@@ -138,7 +138,7 @@ impl Replicated {
         self.replicates[0].len()
     }
 
-    /// A replicated data set.
+    /// Returns a replicated data set.
     fn set(&self, draw: usize) -> Vec<f64> {
         self.replicates.iter().map(|record| record[draw]).collect()
     }

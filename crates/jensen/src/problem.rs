@@ -15,7 +15,7 @@ pub trait Problem: Sync {
     /// Returns the log density, with its constants and log-Jacobian.
     fn density(&self) -> &Self::Density;
 
-    /// Names, shapes and constrained values.
+    /// Returns names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
     /// Returns the posterior restricted to the requested variables. `None` if the restriction would save no work.
@@ -120,7 +120,11 @@ impl<D: TwiceDifferentiable> Bare<D> {
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();
-        assert_eq!(names.len(), dim, "one name for each coordinate");
+        assert_eq!(
+            names.len(),
+            dim,
+            "the number of names differs from the number of coordinates"
+        );
         Self {
             density,
             posterior: Coordinates {

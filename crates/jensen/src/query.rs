@@ -24,10 +24,10 @@ pub struct Query<'a> {
 pub struct Answer {
     /// Log densities in nats.
     pub value: Vec<f64>,
-    /// Gradients, which are all NaN if the value is not finite.
+    /// Gradients. All elements are NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Vec<f64>>>,
-    /// Hessian-vector products, which are all NaN if the value is not finite.
+    /// Hessian-vector products. All elements are NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hvp: Option<Vec<Vec<f64>>>,
 }
@@ -104,7 +104,7 @@ fn check_dimensions(what: &str, vectors: &[Vec<f64>], dim: usize) -> Result<(), 
     }
 }
 
-/// Points as lanes.
+/// Arranges points as lanes.
 fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize) -> Vec<f64> {
     let mut z = vec![0.0; dim * lanes];
     for (l, point) in points.enumerate() {

@@ -42,7 +42,7 @@ impl Fitted {
         })
     }
 
-    /// The checks that the approximation alone fails, which are the reasons for its refinement.
+    /// The checks that the approximation alone fails. They are the reasons for its refinement.
     pub fn refined_because(&self) -> Vec<String> {
         let reasons = self.fit.against_approximation().into_iter();
         reasons.map(|reason| reason.sentence).collect()

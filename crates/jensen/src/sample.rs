@@ -19,7 +19,7 @@ const SUMMARISED: usize = 4096;
 /// Largest number of values among these draws. There are never fewer draws than requested.
 const NUMBERS: usize = 1 << 22;
 
-/// Index of the random numbers for generated quantities at the mean, which no draw has.
+/// Index of the random numbers for generated quantities at the mean. No draw has this index.
 const AT_MEAN: u64 = u64::MAX;
 
 /// Largest number of values among the draws of a run that was ended from outside, so that they are written within a
@@ -328,9 +328,9 @@ pub(crate) fn report_weighted<P: Problem>(
     })
 }
 
-/// The same model without the quantities that belong to single observations, if there are any. There are as many of
-/// them as observations, so their summaries use only the reported draws. Using four times as many draws would take most
-/// of the time of a small regression.
+/// Returns the same model without the quantities that belong to single observations, if there are any. There are as
+/// many of them as observations, so their summaries use only the reported draws. Using four times as many draws would
+/// take most of the time of a small regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {
@@ -456,7 +456,7 @@ impl Pool {
         pool
     }
 
-    /// Given draws.
+    /// Returns a sample of given draws.
     fn of(draws: &Draws, log_p: &[f64]) -> Self {
         let coordinates = draws.z.chunks_exact(draws.count.max(1));
         Self {
@@ -490,7 +490,7 @@ pub fn sample_refined<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// Every reported variable at given points with `dim` coordinates, for the given draws.
+/// Computes every reported variable at given points with `dim` coordinates, for the given draws.
 ///
 /// # Errors
 /// Fails as [`sample`] does.

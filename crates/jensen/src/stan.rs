@@ -1,4 +1,4 @@
-//! A Stan program bound to its data, which provides the density and the posterior.
+//! A Stan program bound to its data. It provides the density and the posterior.
 
 use std::fmt;
 use std::sync::Arc;
@@ -171,12 +171,12 @@ impl Model {
         })
     }
 
-    /// The groups of coordinates with a common location and scale, if there are any.
+    /// Returns the groups of coordinates with a common location and scale, if there are any.
     pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
         self.hierarchy.as_ref()
     }
 
-    /// The series that the program builds from standard normal shocks, if any.
+    /// Returns the series that the program builds from standard normal shocks, if any.
     pub(crate) fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }
@@ -186,7 +186,7 @@ impl Model {
         self.execution
     }
 
-    /// The interrupt that ends evaluations from outside.
+    /// Returns the interrupt that ends evaluations from outside.
     pub(crate) fn ending(&self) -> Ending {
         ending(self.posterior.bound())
     }
@@ -271,12 +271,12 @@ impl<D> Model<D> {
         self.posterior.bound()
     }
 
-    /// The reported variables of the program.
+    /// Returns the reported variables of the program.
     pub(crate) fn outputs(&self) -> &Outputs {
         &self.posterior
     }
 
-    /// The density.
+    /// Returns the density.
     pub(crate) fn of(&self) -> &D {
         &self.density
     }
@@ -286,7 +286,7 @@ impl<D> Model<D> {
         self.build_seconds
     }
 
-    /// The same model, with further data included in its digest for checkpoints.
+    /// Returns the same model, with further data included in its digest for checkpoints.
     pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
         let mut hash = Sha256::new();
         hash_text(&mut hash, &self.subject.data_hash);
@@ -320,8 +320,8 @@ impl<D> Model<D> {
         &self.printed
     }
 
-    /// The reason why the model has no finite density at an unconstrained point, in the model's own words, if the
-    /// interpreter finds it.
+    /// Returns the reason why the model has no finite density at an unconstrained point, in the model's own words, if
+    /// the interpreter finds it.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),

@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
 
-/// Seconds outside a run. They are always 0 in WebAssembly in a browser, which has no clock.
+/// Seconds outside a run. They are always 0 in WebAssembly in a browser, because it has no clock.
 pub(crate) struct Stopwatch {
     #[cfg(not(target_family = "wasm"))]
     begun: std::time::Instant,

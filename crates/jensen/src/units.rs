@@ -1,8 +1,8 @@
 //! Standardisation of columns. No other module standardises tables, points, sequences or images.
 //!
 //! A fit job that standardises uses u = (x − centre) / scale for columns in which rows differ. It reports densities of
-//! x, which are the densities of u minus the logarithms of the scales. Constant columns have no density. Neither do
-//! copies of other columns, given the originals. Jensen omits both and says so.
+//! x: the densities of u minus the logarithms of the scales. Constant columns have no density. Neither do copies of
+//! other columns, given the originals. Jensen omits both and says so.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};

@@ -81,8 +81,9 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
     Ok(l)
 }
 
-/// The number of rows and columns of [`factor`] that are processed together.
+/// Number of rows of [`factor`] that are processed together.
 const ROWS: usize = 2;
+/// Number of columns of [`factor`] that are processed together.
 const COLUMNS: usize = 4;
 
 /// Like [`factor`], but for a matrix that is positive definite beyond rounding: every pivot must exceed 1e-14 times its

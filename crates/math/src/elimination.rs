@@ -41,7 +41,7 @@ impl Elimination {
         solve(simd, self, x, lanes, transposed);
     }
 
-    /// Like [`factor`](Self::factor), but for use inside a kernel.
+    /// Does the same as [`factor`](Self::factor), inside a kernel.
     #[inline(always)]
     pub fn factor_at<V: F64x8>(&mut self, n: usize, a: &[f64], lanes: usize) {
         let strips = lanes.div_ceil(LANES);
@@ -56,7 +56,7 @@ impl Elimination {
         }
     }
 
-    /// Like [`solve`](Self::solve), but for use inside a kernel.
+    /// Does the same as [`solve`](Self::solve), inside a kernel.
     #[inline(always)]
     pub fn solve_at<V: F64x8>(&self, x: &mut [f64], lanes: usize, transposed: bool) {
         let n = self.n;

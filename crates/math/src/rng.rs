@@ -13,6 +13,7 @@ use std::convert::Infallible;
 const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 /// The two increments of the key between rounds.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+/// Number of rounds.
 const ROUNDS: usize = 10;
 
 /// The purpose of a family of random numbers. Numbers of different purposes are independent.

@@ -30,7 +30,7 @@ pub struct Error {
     pub message: String,
     /// The text and the location in it, if the error has one.
     pub place: Option<(String, Span)>,
-    /// The remedy, which may be empty.
+    /// The remedy. It may be empty.
     pub help: String,
 }
 

@@ -166,7 +166,7 @@ impl Evaluator<'_> {
                     let message = format!("`{word}` is a new level of `{key}`");
                     let shown: Vec<&str> = levels.iter().take(8).map(String::as_str).collect();
                     self.error(expr, message).help(format!(
-                        "the fit knows {}{}",
+                        "the fit has the levels {}{}",
                         shown.join(", "),
                         if levels.len() > 8 { ", …" } else { "" }
                     ))

@@ -55,7 +55,7 @@ pub struct Regression {
     pub imputed: Vec<Predictor>,
     /// Columns with unknown values.
     pub unknowns: Vec<Unknown>,
-    /// Parameters of the family without a formula, which are estimated.
+    /// Estimated parameters of the family, which have no formula.
     pub plain: Vec<Parameter>,
     /// Parameters with a fixed value.
     pub fixed: BTreeMap<String, f64>,

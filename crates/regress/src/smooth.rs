@@ -18,7 +18,7 @@ pub struct Smooth {
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// For each function, its mean and slope over the rows, which the linear part represents instead.
+    /// The mean and slope over the rows of each function. The linear part represents these instead.
     removed: Vec<[f64; 2]>,
     /// The factor that makes the mean square of a row equal to 1.
     scale: f64,

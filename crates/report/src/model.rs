@@ -72,7 +72,7 @@ pub struct Fact {
     pub label: String,
     /// The value of the fact.
     pub value: String,
-    /// The small text below the value, which may be empty.
+    /// The small text below the value. It may be empty.
     pub aside: String,
 }
 
@@ -204,7 +204,7 @@ pub struct TracePoint {
 /// Pareto k̂ and its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Khat {
-    /// The estimate, which is not finite if it cannot be computed.
+    /// The estimate. It is not finite if it cannot be computed.
     pub value: f64,
     /// Largest value for which draws are trusted: min(1 − 1/log₁₀ S, 0.7) for S draws.
     pub threshold: f64,

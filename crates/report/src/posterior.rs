@@ -15,11 +15,13 @@ const MARGINALS: usize = 24;
 const TABLE_ROWS: usize = 500;
 /// Number of rows visible without a filter.
 const FILTERED: usize = 8;
-/// Number of variables with a forest plot, and number of elements in each plot.
+/// Number of variables with a forest plot.
 const FORESTS: usize = 8;
+/// Number of elements in each forest plot.
 const FOREST_ROWS: usize = 40;
-/// Number of parameters in the map of correlations, and number of pairs drawn against each other.
+/// Number of parameters in the map of correlations.
 const CORRELATIONS: usize = 16;
+/// Number of pairs drawn against each other.
 const PAIRS: usize = 4;
 /// Number of points in the plot of a pair. More cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;

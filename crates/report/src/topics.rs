@@ -5,8 +5,9 @@ use crate::model::{MappedTopic, TopicMap, TopicWord};
 use crate::page::Page;
 use crate::text;
 
-/// Width and height of the map, in pixels. `RADIUS` is the radius that a topic of all tokens would have.
+/// Width and height of the map.
 const MAP: (f64, f64) = (520.0, 430.0);
+/// Radius that a topic of all tokens would have.
 const RADIUS: f64 = 150.0;
 
 /// Width of the picture of words, and height of one of its rows, in pixels.

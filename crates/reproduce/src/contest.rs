@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Number of draws for the evaluation of an iterate, and of the final result.
+/// Number of draws for the evaluation of an iterate.
 const DRAWS: usize = 512;
+/// Number of draws for the evaluation of the final result.
 const FINAL_DRAWS: usize = 8192;
 
 /// Spacing of evaluations: an iterate is evaluated when the number of oracle calls has grown by this factor since the

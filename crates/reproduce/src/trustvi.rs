@@ -38,19 +38,19 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "advi",
-            about: "TrustVI against ADVI over the corpus (section 5.1)",
+            about: "TrustVI compared with ADVI over the corpus (section 5.1)",
             from: Scale::Quick,
             run: against_advi,
         },
         Piece {
             name: "printed",
-            about: "Algorithm 1 as printed against ADVI",
+            about: "Algorithm 1 as printed, compared with ADVI",
             from: Scale::Quick,
             run: printed_against_advi,
         },
         Piece {
             name: "hfsgvi",
-            about: "TrustVI against HFSGVI over the corpus (section 5.2)",
+            about: "TrustVI compared with HFSGVI over the corpus (section 5.2)",
             from: Scale::Quick,
             run: against_hfsgvi,
         },

@@ -153,7 +153,7 @@ fn draw(context: &mut Context<'_>, found: &[Comparison]) -> Result<(), Failure> 
         points
     };
     let end = pairs.len() as f64;
-    let chart = Chart::new("Standard deviations over those of reference draws")
+    let chart = Chart::new("Standard deviations relative to the reference draws")
         .sized(560.0, 340.0)
         .x(Axis::new(
             "scalar parameters, in order of the mean-field ratio",

@@ -12,7 +12,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The outcome of a step after which the run continues.
+    /// Returns the outcome of a step after which the run continues.
     pub fn go_on(record: Record) -> Self {
         Self {
             record,
@@ -20,7 +20,7 @@ impl Step {
         }
     }
 
-    /// A last step.
+    /// Returns the outcome of a last step.
     pub fn finish(record: Record, status: Status) -> Self {
         Self {
             record,

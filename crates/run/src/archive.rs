@@ -43,7 +43,7 @@ pub trait Snapshot: Sized {
     /// Writes everything on which a later step depends.
     fn save(&self) -> Archive;
 
-    /// The inverse of [`save`](Self::save).
+    /// Reads the state that [`save`](Self::save) stored.
     ///
     /// # Errors
     /// Fails if an entry is missing or has the wrong type or length.

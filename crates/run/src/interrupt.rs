@@ -91,7 +91,7 @@ impl<'a> Interrupt<'a> {
         late
     }
 
-    /// Whether the output knows that it is late and may therefore be incomplete.
+    /// Returns whether the output knows that it is late and may therefore be incomplete.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }

@@ -83,7 +83,7 @@ impl Store for Vec<Vec<u8>> {
     }
 }
 
-/// Largest share of a run's time that may be spent on copying states, which allows steps to be discarded.
+/// Largest share of a run's time that may be spent on copying states. Copies allow steps to be discarded.
 const COPYING: f64 = 0.01;
 
 /// The environment of a run.

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct SettingError(String);
 
 impl SettingError {
-    /// The error with this sentence.
+    /// Creates the error with this sentence.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }

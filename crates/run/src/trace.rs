@@ -96,7 +96,7 @@ pub trait Observer {
         let _ = note;
     }
 
-    /// The run is over.
+    /// Receives the end of the run.
     fn finished(&mut self, status: &Status) {
         let _ = status;
     }

@@ -15,7 +15,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// An observation with advice.
+    /// Returns an observation with advice.
     pub fn new(sentence: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
@@ -58,7 +58,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict without reasons against the result.
+    /// Returns a verdict without reasons against the result.
     pub fn new() -> Self {
         Self::default()
     }

@@ -79,7 +79,7 @@ pub struct Reader<'a>(&'a [u8]);
 const CUT: &str = "the message is incomplete";
 
 impl<'a> Reader<'a> {
-    /// The header that a [`Writer`] wrote.
+    /// Reads the header that a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

@@ -82,7 +82,7 @@ impl Code {
 pub struct Label {
     /// The location.
     pub span: Span,
-    /// The text, which may be empty.
+    /// The text. It may be empty.
     pub text: String,
 }
 

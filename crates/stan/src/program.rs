@@ -168,7 +168,7 @@ pub enum Callee {
     User(FunId),
 }
 
-/// An index of an index expression. Positions count from 1. Ranges include both ends, and are empty if the end is
+/// One index of an index expression. Positions are numbered from 1. Ranges include both ends, and are empty if the end is
 /// before the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
@@ -300,7 +300,7 @@ pub enum StmtKind {
     FatalError(Vec<Message>),
     /// An `if` statement. The condition is an `int`.
     If {
-        /// The condition, which holds if it is non-zero.
+        /// The condition. It holds if it is non-zero.
         condition: Expr,
         /// The statement to run if the condition holds.
         then: Box<Stmt>,
@@ -330,7 +330,7 @@ pub enum StmtKind {
     ForEach {
         /// The loop variable.
         var: VarId,
-        /// The container, which is evaluated once.
+        /// The container. It is evaluated once.
         container: Expr,
         /// The body.
         body: Box<Stmt>,
@@ -368,7 +368,7 @@ pub struct Decl {
     /// The constraint on each innermost value, below all arrays. It is `None` for tuples, whose components have their
     /// own.
     pub constraint: Constraint,
-    /// The initial value, which has the variable's type.
+    /// The initial value. It has the variable's type.
     pub init: Option<Expr>,
 }
 
@@ -516,7 +516,7 @@ pub enum Access {
 /// mass at `lower` is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
-    /// The `_lpdf` or `_lpmf`, which is called as `_lupdf` or `_lupmf`.
+    /// The `_lpdf` or `_lpmf`. It is called as `_lupdf` or `_lupmf`.
     pub callee: Callee,
     /// The arguments of the density, with the variate first.
     pub args: Vec<Expr>,
@@ -581,7 +581,7 @@ impl FunctionKind {
 /// A user-defined function. Functions may call each other and themselves, in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// The name in the source, which overloads share.
+    /// The name in the source. Overloads share this name.
     pub name: String,
     /// The kind, as given by the suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls and `~` keep
     /// their constants unless the function itself was called unnormalised.

@@ -55,10 +55,10 @@ pub enum Transform {
     Ordered,
     /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ.
     PositiveOrdered,
-    /// The softmax of the zero-sum vector of z, which has K − 1 coordinates. The determinant is with respect to the
+    /// The softmax of the zero-sum vector of z. It has K − 1 coordinates. The determinant is with respect to the
     /// first K − 1 elements.
     Simplex,
-    /// z / ‖z‖, with K coordinates. The "log-Jacobian" is −½ ‖z‖², which makes the direction uniform.
+    /// z / ‖z‖, with K coordinates. The "log-Jacobian" is −½ ‖z‖², so that the direction is uniform.
     UnitVector,
     /// The isometric zero-sum vector or matrix. The log-Jacobian is 0.
     SumToZero,

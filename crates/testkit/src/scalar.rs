@@ -17,7 +17,7 @@ pub trait ScalarModel: Sync {
 #[derive(Clone, Debug)]
 pub struct Scalar<M>(pub M);
 
-/// Scratch memory, which holds the draws of the last linearisation.
+/// Scratch memory. It holds the draws of the last linearisation.
 #[derive(Clone, Debug, Default)]
 pub struct ScalarWorkspace {
     draws: Vec<f64>,

@@ -9,7 +9,7 @@ pub struct RelativeRule {
 }
 
 impl RelativeRule {
-    /// The rule for runs of at most `max_iterations` with an estimate every `eval_elbo`.
+    /// Creates the rule for runs of at most `max_iterations` with an estimate every `eval_elbo`.
     pub fn new(max_iterations: u64, eval_elbo: u64) -> Self {
         let capacity = (0.1 * max_iterations as f64 / eval_elbo as f64).max(2.0);
         Self {

@@ -34,16 +34,19 @@ const SPARSE_PART: usize = 4;
 /// Largest number of nonzeros of the factor.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// Number of factors of a low-rank family, which is the richer family in higher dimensions.
+/// Number of factors of a low-rank family. This is the richer family in higher dimensions.
 const FACTORS: usize = 8;
 
-/// Number of components of the mixture for several modes, and its largest dimension.
+/// Number of components of the mixture for several modes.
 const COMPONENTS: usize = 8;
+/// Largest dimension of the mixture for several modes.
 const MIXTURE_LIMIT: usize = 64;
 
-/// The k̂ and the distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the
-/// first family at once. The weights of such a family have no mean, and less than 1/e of its draws are effective.
+/// The k̂ at the end of the starts beyond which the driver abandons the first family at once. The weights of such a
+/// family have no mean.
 const ABANDON_KHAT: f64 = 1.0;
+/// The distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the first family
+/// at once. Less than 1/e of the draws of such a family are effective.
 const FAR: f64 = 1.0;
 
 /// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. For a dozen
@@ -52,7 +55,7 @@ const FAR: f64 = 1.0;
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// The first family of the run.
+    /// Returns the first family of the run.
     pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
             true => self.build(FamilyKind::Conditional),
@@ -206,9 +209,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there are many
-/// coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit is a
-/// poor approximation for such models, and its starts take longest.
+/// Returns whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there
+/// are many coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit
+/// is a poor approximation for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()

@@ -15,13 +15,13 @@ use crate::settings::FamilyChoice;
 use crate::starts::{StartOutcome, Starts, best_start};
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// The best start converted to the first family, and the number of evaluations spent.
+    /// Returns the best start converted to the first family, and the number of evaluations spent.
     pub(super) fn best_of(&self, starts: &[StartOutcome]) -> (Vec<f64>, Calls) {
         let from = self.build(Starts::<D>::KIND);
         self.enrich(&self.first, &*from, &starts[best_start(starts)].omega)
     }
 
-    /// The stage after the current one, which ended with `status`: its family, method and starting point.
+    /// Returns the stage after the current one, which ended with `status`: its family, method and starting point.
     fn next(&self, state: &mut DriverState, iteration: u64, status: &Status) -> Option<Next> {
         let (name, omega) = match &state.stage {
             Stage::Starts(starts) => {
@@ -88,13 +88,14 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.of_several_modes(state)
     }
 
-    /// The stage of the richer family, which starts from the result of the simpler one. The driver keeps that result.
+    /// Returns the stage of the richer family, which starts from the result of the simpler one. The driver keeps that
+    /// result.
     fn widened(&self, kind: FamilyKind, poorer: FamilyResult, state: &mut DriverState) -> Next {
         state.results.push(poorer);
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// The stage of a family that starts from an earlier result.
+    /// Returns the stage of a family that starts from an earlier result.
     fn begun_at(&self, kind: FamilyKind, earlier: usize, state: &mut DriverState) -> Next {
         let (family, poorer) = (self.build(kind), &state.results[earlier]);
         let from = self.named(&poorer.family);
@@ -103,7 +104,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         self.first_stage(family, omega)
     }
 
-    /// The first stage of a family.
+    /// Returns the first stage of a family.
     pub(super) fn first_stage(&self, family: Arc<dyn Family>, omega: Vec<f64>) -> Next {
         Next {
             method: self.first_method(&*family),
@@ -112,7 +113,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// The usual sequence of stages, if the shortcut found no result.
+    /// Begins the usual sequence of stages after the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -163,7 +164,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// The status of a family that the driver abandons for a richer one.
+/// Returns the status of a family that the driver abandons for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,

@@ -57,7 +57,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
-    /// The estimates of the traced estimators, which the fit does not use.
+    /// The estimates of the traced estimators. The fit does not use these estimates.
     unused: Vec<f64>,
 }
 

@@ -123,7 +123,7 @@ impl MethodState for SmisoState {
     }
 }
 
-/// Number of products for the largest curvature, which gives it to within a tenth.
+/// Number of products for the largest curvature. This number gives the curvature to within a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")

@@ -94,7 +94,7 @@ impl Batches {
     }
 }
 
-/// The current order, which is recomputed when the epoch or block changes. It is scratch memory and not part of the
+/// The current order. It is recomputed when the epoch or block changes. It is scratch memory and not part of the
 /// state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {

@@ -47,7 +47,7 @@ impl Change {
         }
     }
 
-    /// The touched coordinates, if they are few.
+    /// Returns the touched coordinates, if they are few.
     pub(super) fn touched(&self) -> Option<&[u32]> {
         self.few.then_some(&self.touched)
     }

@@ -35,7 +35,8 @@ impl Expected {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`Gradients::evaluate`] for `joint-exact`. Also returns `false` if the model provides no expectations.
+    /// Implements [`Gradients::evaluate`] for `joint-exact`. Also returns `false` if the model provides no
+    /// expectations.
     pub(super) fn evaluate_expectations(
         &mut self,
         request: &GradientRequest<'_>,

@@ -70,8 +70,8 @@ pub struct GenericSettings {
 /// g = 1/|B| Σ_B [∇f(w; n, ε) − ∇f̃(wⁿ; n, ε)] + G      G = 1/N Σₘ E_ξ ∇f̃(wᵐ; m, ξ)
 /// ```
 ///
-/// The listing in the paper initialises G at the current w while the table contains older parameters, which causes a
-/// bias that never decays. This implementation accumulates G while filling the table.
+/// The listing in the paper initialises G at the current w while the table contains older parameters. The bias that
+/// follows never decays. This implementation accumulates G while filling the table.
 pub struct Generic<'a, O: DoublyStochastic> {
     objective: &'a O,
     settings: GenericSettings,

@@ -18,7 +18,7 @@ use super::table::{Store, Table};
 use crate::reduce::axpy;
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`evaluate`](Self::evaluate) for `joint-paper`.
+    /// Implements [`evaluate`](Self::evaluate) for `joint-paper`.
     pub(super) fn evaluate_paper(
         &mut self,
         request: &GradientRequest<'_>,
@@ -113,7 +113,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         axpy(share, &part, second);
     }
 
-    /// [`visit`](Self::visit) for `joint-paper`.
+    /// Implements [`visit`](Self::visit) for `joint-paper`.
     pub(super) fn visit_paper(
         &mut self,
         request: &GradientRequest<'_>,

@@ -30,7 +30,7 @@ pub(super) struct Predictors {
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Ones, which leave a curvature unchanged when multiplied with it.
+    /// Ones. Multiplication with them leaves a curvature unchanged.
     ones: Vec<f64>,
     /// `(B·K) × columns`: the inputs of the backward pass.
     rest: Vec<f64>,
@@ -77,8 +77,8 @@ struct Parts<'l> {
     joint: bool,
     /// Whether to subtract this expansion only from the gradient of the mean, in the column of `control`.
     mean_alone: bool,
-    /// The view that provides a diagonal, if the table stores one. Every draw's column then includes its own expansion,
-    /// which also applies to the spread.
+    /// The view that provides a diagonal, if the table stores one. Every draw's column then includes its own expansion.
+    /// The expansion also applies to the spread.
     view: Option<&'l dyn LinkExpectations>,
     /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,

@@ -62,22 +62,22 @@ impl<'a> Prepared<'a> {
         &self.records
     }
 
-    /// The data for the starts: all records, or a weighted sample of a thousand.
+    /// Returns the data for the starts: all records, or a weighted sample of a thousand.
     pub(crate) fn scout(&self) -> &AllRecords<ErasedRecords<'a>> {
         &self.scout
     }
 
-    /// The share of the records in the sample for the starts.
+    /// Returns the share of the records in the sample for the starts.
     pub(crate) fn scouted(&self) -> (u64, u64) {
         (self.scouts as u64, self.records.records() as u64)
     }
 
-    /// A minibatch for every pair of draws.
+    /// Returns a minibatch for every pair of draws.
     pub(crate) fn minibatches(&self) -> &Subsampled<ErasedRecords<'a>> {
         &self.minibatches
     }
 
-    /// Largest number of bytes for a method's tables.
+    /// Returns the largest number of bytes for a method's tables.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
     }

@@ -43,12 +43,12 @@ impl Slots {
         }
     }
 
-    /// Whether snapshots hold all of ω.
+    /// Returns whether snapshots hold all of ω.
     pub(crate) fn whole(&self) -> bool {
         self.whole
     }
 
-    /// The number of live snapshots.
+    /// Returns the number of live snapshots.
     pub(crate) fn live(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -77,7 +77,7 @@ impl Slots {
         groups
     }
 
-    /// All visited records, by snapshot.
+    /// Returns all visited records, by snapshot.
     pub(crate) fn all(&self) -> Groups {
         self.group(0..self.of_record.len() as u32)
     }

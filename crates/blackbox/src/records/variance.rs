@@ -47,13 +47,13 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
 pub struct EvaluationPoint<'r> {
     /// ω.
     pub omega: &'r [f64],
-    /// The table, which stays unchanged.
+    /// The table. It stays unchanged.
     pub table: &'r Table,
     /// The sizes of batches.
     pub batches: &'r Batches,
     /// Seed of batches and draws.
     pub seed: u64,
-    /// Key of batches and draws, which differs between iterations.
+    /// Key of batches and draws. It differs between iterations.
     pub iteration: u64,
     /// Number of pairs of a batch and a draw per estimate, at least 2.
     pub samples: usize,

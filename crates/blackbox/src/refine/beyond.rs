@@ -35,14 +35,15 @@ const LOOKS: usize = 1024;
 /// distances differ by a factor of 2.4, and a slab or a spike fills several of them.
 const LOOKS_PER_COORDINATE: usize = 64;
 
-/// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
-/// coordinates, this gives ten distances per factor of forty.
+/// Number of these points for refined draws. Refined draws have cost a hundred times as many gradients. For one of
+/// twenty coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points, which take a tenth of a second; number of points per call to the density;
-/// and number of points if the cost of an evaluation is unknown, which equals a solver's evaluations for one start.
+/// Largest number of values of these points. So many values take a tenth of a second.
 const NUMBERS: usize = 1 << 20;
+/// Number of points per call to the density.
 const BLOCK: usize = 64;
+/// Number of points if the cost of an evaluation is unknown. A solver needs as many evaluations for one start.
 const UNKNOWN: usize = 256;
 
 /// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. This range
@@ -388,8 +389,8 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate with the
-/// others from a standard normal.
+/// Returns [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate
+/// with the others from a standard normal.
 fn far_points(
     distances: &Distances<'_>,
     dim: usize,

@@ -16,8 +16,9 @@ use crate::calls::Calls;
 use crate::family::{FamilyKind, Space};
 use crate::noise::NoiseSource;
 
-/// Number of chains from each point, and number of transitions of each chain.
+/// Number of chains from each point.
 const CHAINS: usize = 8;
+/// Number of transitions of each chain.
 const TRANSITIONS: usize = 128;
 
 /// Quantile of the draws' distances from their mean within which a chain must end, in coordinates with unit variances.

@@ -4,7 +4,7 @@
 //! only on the values of `r` for particles at known temperatures. The estimate is the multistate Bennett acceptance
 //! ratio (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) /
 //! Z_j`. Forward weights alone miss regions that no particle found at the earlier temperature, such as the neck of a
-//! funnel. This estimate also uses the draws of the last stationary phase, which cover such regions.
+//! funnel. This estimate also uses the draws of the last stationary phase, because they cover such regions.
 
 use jensen_math::special::log_sum_exp_slice;
 

@@ -1,14 +1,14 @@
 //! One Hamiltonian transition of all particles at once.
 //!
 //! All lanes use the same number of [steps], so every step is one call to the density. Step sizes differ between lanes
-//! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
-//! along its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such
-//! lanes incur the additional cost. The level reached is a function of position and momentum. The map to the
-//! trajectory's end with reversed momentum therefore preserves the target if it is proposed only when the reverse
-//! trajectory reaches the same level, that is, when no coarser trajectory from the end is accurate enough. (The step
-//! size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian
-//! Monte Carlo*, 2024, with a deterministic choice.) Steps are small in the neck of a funnel and large elsewhere, and
-//! detailed balance holds exactly.
+//! by up to a quarter, to prevent periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats along
+//! its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such lanes
+//! incur the additional cost. The level reached is a function of position and momentum. The map to the trajectory's end
+//! with reversed momentum therefore preserves the target if it is proposed only when the reverse trajectory reaches the
+//! same level, that is, when no coarser trajectory from the end is accurate enough. (The step size is chosen as by
+//! Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, with
+//! a deterministic choice.) Steps are small in the neck of a funnel and large elsewhere, and detailed balance holds
+//! exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -63,7 +63,7 @@ pub(super) struct Stride<'s> {
 /// The result of a transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Moved {
-    /// Target mean acceptance probability of the largest steps, which determines their size.
+    /// Target mean acceptance probability of the largest steps. It determines their size.
     pub acceptance: f64,
     /// Number of lanes that moved.
     pub moved: usize,

@@ -68,7 +68,7 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// The noise of a family that is not affine.
+    /// Returns the noise of a family that is not affine.
     fn noise<'n>(&'n self, x: &'n [f64]) -> &'n [f64] {
         noise_of(&self.inner, x)
     }
@@ -142,12 +142,12 @@ impl Map {
         }
     }
 
-    /// Whether the approximation is standard normal under it, and not only a Gaussian close to it.
+    /// Returns whether the approximation is standard normal under it, and not only a Gaussian close to it.
     pub(super) fn is_exact(&self) -> bool {
         self.exact
     }
 
-    /// This map composed with a map learned from particles. Two triangular matrices become one.
+    /// Composes this map with a map learned from particles. Two triangular matrices become one.
     pub(super) fn after(&self, shown: &Shown) -> Self {
         let mut map = match &shown.root {
             Some(root) => self.after_root(root),
@@ -157,7 +157,7 @@ impl Map {
         map
     }
 
-    /// This map composed with a root learned from particles.
+    /// Composes this map with a root learned from particles.
     pub(super) fn after_root(&self, whitening: &Root) -> Self {
         let log_det = self.log_det + whitening.log_det();
         let roots = match &self.roots[..] {
@@ -186,21 +186,22 @@ impl Map {
         }
     }
 
-    /// The global parameters, which come first among the coordinates of the map. An affine map has none.
+    /// Returns the global parameters, which come first among the coordinates of the map. An affine map has none.
     pub(super) fn globals(&self) -> &[usize] {
         self.structured
             .as_ref()
             .map_or(&[], |structured| structured.family.globals())
     }
 
-    /// Whether the family follows the density's structure, so that the map costs far less than the square of the
-    /// dimension.
+    /// Returns whether the family follows the density's structure, so that the map costs far less than the square of
+    /// the dimension.
     pub(super) fn is_structured(&self) -> bool {
         let precision = |root: &Root| matches!(root, Root::Precision(_));
         self.structured.is_some() || self.roots.iter().any(precision)
     }
 
-    /// Whether the cost of the map is proportional to the number of coordinates, or to the nonzeros of a sparse factor.
+    /// Returns whether the cost of the map is proportional to the number of coordinates, or to the nonzeros of a sparse
+    /// factor.
     pub(super) fn is_sparse(&self) -> bool {
         let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
         self.roots.iter().all(sparse)

@@ -126,7 +126,8 @@ impl Ensemble {
         self.worst_with_spread(draws, 1.0)
     }
 
-    /// [`judge_with_spread`](Self::judge_with_spread) for one of many quantities, as in [`worst`](Self::worst).
+    /// Does the same as [`judge_with_spread`](Self::judge_with_spread) for one of many quantities, as in
+    /// [`worst`](Self::worst).
     pub(super) fn worst_with_spread(&self, draws: &[f64], chance: f64) -> Mixing {
         let (mean, _) = mean_se(draws);
         let own = self.worst(draws, chance);

@@ -1,4 +1,4 @@
-//! Square roots of covariances, which map positions with unit variance to positions of a family or of particles.
+//! Square roots of covariances. They map positions with unit variance to positions of a family or of particles.
 
 use jensen_math::simd::LANES;
 
@@ -93,7 +93,7 @@ impl Root {
         }
     }
 
-    /// `g ← Aᵀ g`.
+    /// Computes `g ← Aᵀ g`.
     pub(super) fn pull(&self, lanes: usize, g: &mut [f64]) {
         match self {
             Self::Diagonal(scale) => times_rows(scale, lanes, g),
@@ -206,13 +206,13 @@ impl LowRankRoot {
         root
     }
 
-    /// All numbers in one list, for checkpoints.
+    /// Returns all numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let rank = [self.rank as f64];
         [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
     }
 
-    /// The inverse of [`Self::to_numbers`]. `None` if the number of values is wrong.
+    /// Reads the list that [`Self::to_numbers`] returned. `None` if the number of values is wrong.
     pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
         let (rank, rest) = numbers.split_first()?;
         let rank = *rank as usize;

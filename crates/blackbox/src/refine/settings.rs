@@ -54,8 +54,8 @@ impl RefineSettings {
         }
     }
 
-    /// Whether these are the defaults. Defaults are not written, so that the files of runs without refinement do not
-    /// change.
+    /// Returns whether these are the defaults. Defaults are not written, so that the files of runs without refinement
+    /// do not change.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

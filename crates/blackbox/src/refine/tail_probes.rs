@@ -33,19 +33,21 @@ const QUARTILES: f64 = 1.349;
 /// Number of chains per direction.
 pub(super) const CHAINS: usize = 16;
 
-/// Number of transitions outwards, and largest number of transitions back.
+/// Number of transitions outwards.
 const OUT: u64 = 16;
+/// Largest number of transitions back.
 const BACK: u64 = 24;
 
 /// Slope of the tilt, in nats per standard deviation. In a normal density chains reach three standard deviations, and
 /// so cross saddles up to four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// Number of standard deviations beyond which the tilt is constant, and number within which a chain has returned.
+/// Number of standard deviations beyond which the tilt is constant.
 const FAR: f64 = 8.0;
+/// Number of standard deviations within which a chain has returned.
 const RETURNED: f64 = 2.0;
 
-/// The keys of the probes' random numbers are iterations after this one, which no refinement reaches.
+/// The keys of the probes' random numbers are iterations after this number. No refinement reaches it.
 const KEYED: u64 = 1 << 40;
 
 /// A density multiplied by the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.

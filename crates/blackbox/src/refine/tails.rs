@@ -79,7 +79,7 @@ impl Tail {
         ]
     }
 
-    /// The inverse of [`Self::to_numbers`].
+    /// Reads the list that [`Self::to_numbers`] returned.
     fn from_numbers(numbers: &[f64]) -> Self {
         Self {
             shift: numbers[0],
@@ -236,7 +236,8 @@ impl Tails {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
+    /// Reads the list that [`Self::to_numbers`] returned, for up to `rows` rows. Returns `None` if the numbers or rows
+    /// do not match.
     pub(super) fn from_numbers(numbers: &[f64], rows: usize) -> Option<Self> {
         let each = numbers.chunks_exact(1 + NUMBERS);
         if !each.remainder().is_empty() {

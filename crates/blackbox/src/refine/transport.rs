@@ -10,9 +10,9 @@ use crate::reduce::{dot, mean_se, sum};
 /// Largest number of draws for the estimates.
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, at unit variance, above which a local parameter has long tails (a normal has 3), and largest number
-/// of local parameters to transform.
+/// Fourth moment, at unit variance, above which a local parameter has long tails. A normal distribution has 3.
 const LONG: f64 = 4.0;
+/// Largest number of local parameters to transform.
 const LOCALS: usize = 8;
 
 /// Tail transforms of some rows of a matrix. The first of these rows may then depend on each other, and other rows on
@@ -180,7 +180,8 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
+    /// Reads the lists that [`Self::to_numbers`] returned, for up to `rows` rows. Returns `None` if the numbers or rows
+    /// do not match.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,

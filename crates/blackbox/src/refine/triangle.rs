@@ -23,8 +23,9 @@ use jensen_density::Lanes;
 /// logarithm of its spread.
 const WORTH: f64 = 0.01;
 
-/// Largest number of scoring steps towards the logarithm of a spread, and largest step length.
+/// Largest number of scoring steps towards the logarithm of a spread.
 const STEPS: usize = 12;
+/// Largest length of a scoring step.
 const LONGEST: f64 = 0.5;
 
 /// Means and log spreads of rows conditional on the global parameters before them.
@@ -127,7 +128,7 @@ impl Triangle {
         self.unit.len()
     }
 
-    /// Whether no global parameter depends on another.
+    /// Returns whether no global parameter depends on another.
     pub(super) fn is_identity(&self) -> bool {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
@@ -169,7 +170,7 @@ impl Triangle {
         }
     }
 
-    /// The centre and spread of a global parameter, for the features.
+    /// Estimates the centre and spread of a global parameter from its draws, for the features.
     pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
@@ -284,8 +285,8 @@ impl Triangle {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for given numbers of rows and global parameters, among up to `rows`. `None`
-    /// if the numbers do not match.
+    /// Reads the list that [`Self::to_numbers`] returned, for given numbers of rows and global parameters, among up to
+    /// `rows`. `None` if the numbers do not match.
     pub(super) fn from_numbers(
         numbers: &[f64],
         (own, globals): (usize, usize),

@@ -13,10 +13,11 @@ const DENSE: usize = 400;
 /// Share of the identity above which an estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
-/// Largest number of directions with excess variance, number of iterations of the search for them, and largest number
-/// of particles that the search uses.
+/// Largest number of directions with excess variance.
 const DIRECTIONS: usize = 8;
+/// Number of iterations of the search for these directions.
 const SEARCHES: usize = 8;
+/// Largest number of particles that the search uses.
 const LOOKED_AT: usize = 2048;
 
 /// Number of sets of a particle's positions over time that are equivalent to one independent particle.
@@ -73,9 +74,9 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// A root with the spread of every coordinate and a few directions in which particles are wider than independent ones
-/// would be by chance. This suffices if the map already has the posterior's structure, and its cost is proportional to
-/// the dimension.
+/// Returns a root with the spread of every coordinate and a few directions in which particles are wider than
+/// independent ones would be by chance. This suffices if the map already has the posterior's structure, and its cost is
+/// proportional to the dimension.
 ///
 /// Eigenvalues of correlations beyond the noise edge `(1 + √γ)²`, γ coordinates per particle, are corrected for their
 /// upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,

@@ -29,7 +29,7 @@ impl StartOutcome {
         self.omega.split_at(self.omega.len() / 2)
     }
 
-    /// This optimum as a mode that differs from the best one.
+    /// Converts this optimum to a mode that differs from the best one.
     pub(crate) fn beside(&self, best: &Self) -> OtherMode {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let (coordinate, _) = self
@@ -142,8 +142,9 @@ impl OtherMode {
     }
 }
 
-/// Nats below the best optimum at which another optimum has about 1 % of its mass, and at which it has 1 ‰.
+/// Nats below the best optimum at which another optimum has about 1 % of its mass.
 const LIGHT: f64 = 5.0;
+/// Nats below the best optimum at which another optimum has about 1 ‰ of its mass.
 const LIGHTEST: f64 = 7.0;
 
 /// Smallest relative increase of some coordinate's variance at which an optimum with less than 1 % of the mass still
@@ -262,7 +263,7 @@ pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
     archive
 }
 
-/// The inverse of [`save_outcomes`].
+/// Reads the outcomes that [`save_outcomes`] stored.
 pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
     let settled: Vec<bool> = archive.get("settled")?;
     let wide: Vec<bool> = archive.get("wide")?;

@@ -29,8 +29,9 @@ use super::trial::{Proposal, Trial};
 /// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Length of a step up to which a good Hessian predicts well, and the share of its prediction that must be achieved.
+/// Length of a step up to which a good Hessian predicts well.
 const BELIEVED: f64 = 1.5;
+/// Share of its prediction that a good Hessian must achieve.
 const FAIR: f64 = 0.6;
 
 /// Largest multiple of the default number of draws for a Hessian.

@@ -108,7 +108,7 @@ impl Gradient {
 /// Computes gradients, with reusable scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// If the density is subsampled: the chooser of records, which receives the position of the next draws.
+    /// The chooser of records, if the density is subsampled. It receives the position of the next draws.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,

@@ -18,7 +18,7 @@ pub(crate) struct Quadratic<'h> {
 }
 
 impl<'h> Quadratic<'h> {
-    /// For the step between two members of a family. `None` unless it is the mean field.
+    /// Creates the control variate for the step between two members of a family. `None` unless it is the mean field.
     pub(crate) fn new(
         family: &dyn Family,
         from: &[f64],

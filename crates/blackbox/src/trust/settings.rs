@@ -172,7 +172,7 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// Draws are processed in blocks, which limits the size of matrices for any sample size.
+    /// Draws are processed in blocks. The blocks limit the size of matrices for any sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

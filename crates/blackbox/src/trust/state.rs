@@ -66,7 +66,7 @@ impl TrustState {
         }
     }
 
-    /// The averaged Hessian of the log density, if it is explicit.
+    /// Returns the averaged Hessian of the log density, if it is explicit.
     pub(super) fn hessian_mean(&self) -> Option<&[f64]> {
         self.explicit
             .as_ref()

@@ -30,7 +30,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// For a corpus stored as `path`.
+    /// Plans a fit to a corpus stored as `path`.
     fn new(corpus: Corpus, path: PathBuf, flags: TopicsRequest, begun: Instant) -> Self {
         Self {
             run: TopicsRun {

@@ -114,7 +114,7 @@ fn shards_that_are_missing_or_strange_are_named() {
     fs::copy(desk.path("one"), &shard).unwrap();
     refused("is from another build");
     fs::write(&shard, &kept[..kept.len() - 4]).unwrap();
-    refused("was cut short");
+    refused("is truncated");
     fs::remove_file(desk.path("leaves").join("shards.json")).unwrap();
     refused("it has no `shards.json`");
     let many = build(&desk, "many", &["--shards", "9000"]).expect(3);

@@ -555,7 +555,7 @@ fn bad_input_is_one_clear_error() {
     let out = desk.name("out");
     let missing = desk.name("missing");
     for (path, said) in [
-        (cut.to_str().unwrap(), "cut short"),
+        (cut.to_str().unwrap(), "truncated"),
         (damaged_path.to_str().unwrap(), "damaged"),
         (&text, "not a corpus"),
         (&missing, "missing"),

@@ -27,7 +27,7 @@ use crate::temper::Temper;
 pub struct LdaJob<'a> {
     /// The training documents.
     pub documents: &'a dyn Documents,
-    /// Held-out documents, which are scored during the run.
+    /// Held-out documents. They are scored during the run.
     pub heldout: Option<&'a dyn Documents>,
     /// Number of held-out documents that are scored during the run. At the end all of them are scored.
     pub scored: usize,
@@ -113,6 +113,7 @@ impl std::error::Error for LdaError {
 
 /// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
+/// Purpose of the random numbers that choose the sample.
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
 /// Returns the number of iterations of a job, which the caller needs for its budget.

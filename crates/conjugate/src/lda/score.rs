@@ -32,7 +32,7 @@ pub struct Completion {
     pub words: u64,
     /// Number of documents that were scored.
     pub documents: u64,
-    /// Number of documents with fewer than two words, which cannot be split.
+    /// Number of documents with fewer than two words. These documents cannot be split.
     pub skipped: u64,
 }
 

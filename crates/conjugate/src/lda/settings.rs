@@ -24,7 +24,7 @@ impl Default for LocalRule {
     }
 }
 
-/// The method of local steps, which determines the posterior of the topics.
+/// The method of local steps. It determines the posterior of the topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
@@ -100,7 +100,7 @@ pub struct LdaSettings {
     pub tau: f64,
     /// Forgetting rate of the step sizes, in (0.5, 1].
     pub kappa: f64,
-    /// Number of passes over the documents, which may be fractional.
+    /// Number of passes over the documents. It may be fractional.
     pub passes: f64,
     /// The temperature policy.
     pub temper: Temper,

@@ -159,8 +159,8 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Reusable memory for statistics, which have the size of λ per shard and which the system allocates page by page. It
-/// does not affect results.
+/// Reusable memory for statistics. They have the size of λ per shard, and the system allocates their memory page by
+/// page. It does not affect results.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 

@@ -11,7 +11,7 @@ pub struct Topics {
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// The method of local steps, which is also used for the proportions of new documents.
+    /// The method of local steps. It is also used for the proportions of new documents.
     pub inference: Inference,
     /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,

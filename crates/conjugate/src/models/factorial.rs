@@ -116,7 +116,7 @@ impl FactorialMixture {
     }
 
     /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q. Its precisions are
-    /// A_kk, which are too large where factors share points.
+    /// A_kk. They are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
         Self {

@@ -7,9 +7,10 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Largest number of documents that a header may state beyond one per entry. Documents without words are kept, so a
-/// damaged header could otherwise create 10¹² of them.
+/// Largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`]. Documents without words
+/// are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
+/// Largest number of documents that a header may state per entry.
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
 /// Documents as pairs of term and count, terms ascending and distinct within a document.
@@ -311,7 +312,7 @@ impl BagReader {
         if promised != Some(pairs.len()) {
             return Err(self.wrong(&format!(
                 "expected the number of terms and the same number of pairs term:count, found {} pairs in `{}`: \
-                 was the file cut short?",
+                 is the file truncated?",
                 pairs.len(),
                 self.shown()
             )));
@@ -412,7 +413,7 @@ impl BagReader {
         };
         if document < 1 || document > documents {
             return Err(self.wrong(&format!(
-                "document {document} is not among the {documents} of the file"
+                "document {document} is not among the {documents} documents of the file"
             )));
         }
         if term < 1 || term > self.words as u64 {

@@ -51,7 +51,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {
         K::UnexpectedEof => DataError::invalid(format!(
-            "`{}` ends in the middle of its compressed data: it was cut short; download or compress it again",
+            "`{}` ends in the middle of its compressed data: it is truncated; download or compress it again",
             path.display()
         )),
         K::InvalidData | K::InvalidInput | K::Other => DataError::invalid(format!(
@@ -149,7 +149,7 @@ mod tests {
             let error = read_error(&path, &read(&path).unwrap_err()).to_string();
             assert!(error.contains(name), "{error}");
             assert!(
-                error.contains("cut short") || error.contains("damaged"),
+                error.contains("truncated") || error.contains("damaged"),
                 "{error}"
             );
         }
@@ -173,7 +173,7 @@ mod tests {
         std::fs::write(&path, &BYTES[..40]).unwrap();
         let error = read_error(&path, &read(&path).unwrap_err()).to_string();
         assert!(
-            error.contains("cut short") || error.contains("damaged"),
+            error.contains("truncated") || error.contains("damaged"),
             "{error}"
         );
     }

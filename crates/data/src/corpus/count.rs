@@ -64,7 +64,7 @@ impl LocalCounts {
 }
 
 impl WordCounts {
-    /// Default number of distinct words, which take about 300 MB.
+    /// Default number of distinct words. So many words take about 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
     /// Creates an empty table that holds up to `limit` words.

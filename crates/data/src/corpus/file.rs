@@ -64,7 +64,7 @@ impl CorpusFile {
     /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
-    /// Fails if the file is not a corpus, has another version, or is cut short or damaged.
+    /// Fails if the file is not a corpus, has another version, or is truncated or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -89,7 +89,7 @@ impl CorpusFile {
                 number(8)
             )));
         }
-        let cut = || wrong("was cut short: build it again (`jensen topics build`)");
+        let cut = || wrong("is truncated: build it again (`jensen topics build`)");
         let tail_at = map
             .len()
             .checked_sub(TAIL_BYTES)
@@ -260,7 +260,7 @@ impl CorpusFile {
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
-            "document {index} is beyond the corpus"
+            "the corpus has no document {index}"
         );
         let read = || {
             let mut bytes = self.map.get(self.start(part, index / BLOCK)..)?;

@@ -230,7 +230,7 @@ impl Corpus {
     fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
-        assert!(shard < ends.len(), "document {index} is beyond the corpus");
+        assert!(shard < ends.len(), "the corpus has no document {index}");
         let start = if shard == 0 { 0 } else { ends[shard - 1] };
         (&self.shards[shard], index - start)
     }

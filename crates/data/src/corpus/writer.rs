@@ -30,8 +30,9 @@ pub const BLOCK: usize = 64;
 /// Version of the layout.
 pub(crate) const VERSION: u32 = 1;
 
-/// First and last bytes of a corpus.
+/// First bytes of a corpus.
 pub(crate) const HEAD: [u8; 8] = *b"JENSENCO";
+/// Last bytes of a corpus.
 pub(crate) const END: [u8; 8] = *b"JENSENCE";
 
 /// Length of the head, in bytes.

@@ -319,7 +319,7 @@ fn a_damaged_corpus_is_one_clear_error() {
     for length in (0..bytes.len()).step_by(7) {
         let error = open(&bytes[..length]).unwrap_err();
         assert!(
-            error.contains("cut short") || error.contains("not a corpus"),
+            error.contains("truncated") || error.contains("not a corpus"),
             "{length}: {error}"
         );
     }
@@ -327,7 +327,7 @@ fn a_damaged_corpus_is_one_clear_error() {
         let mut damaged = bytes.clone();
         damaged[i] ^= 1 << (i % 8);
         let error = open(&damaged).unwrap_err();
-        let said = ["cut short", "not a corpus", "damaged", "version"]
+        let said = ["truncated", "not a corpus", "damaged", "version"]
             .iter()
             .any(|word| error.contains(word));
         assert!(said, "{i}: {error}");

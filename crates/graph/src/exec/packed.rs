@@ -10,8 +10,9 @@ use jensen_math::simd::{F64x8, LANES};
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// The smallest extents for which it is faster to copy operands into panels.
+/// Smallest number of rows, and of products per element, for which copying pays.
 const LEAST: usize = 8;
+/// Smallest number of columns for which copying pays.
 const LEAST_COLUMNS: usize = 4;
 
 /// The length of the pieces of a product's contracted extent. A panel of the right factor then remains in L1.

@@ -182,7 +182,7 @@ impl Solver {
             SolverKind::Ode(ode)
                 if ode.method == Method::Implicit && ode.parameters < ode.states =>
             {
-                return Some("derivatives at the start stand last among the parameters".into());
+                return Some("the last parameters must be the derivatives at the start".into());
             }
             SolverKind::Integral(integral) if integral.parameters < 2 => {
                 return Some("limits stand first among the parameters of an integral".into());
@@ -209,7 +209,8 @@ impl Solver {
             return None;
         }
         Some(format!(
-            "the body must have one output of {rates} elements, or that of a root a Jacobian and an objective beside it"
+            "the body must have one output of {rates} elements; the body of a root may also have a Jacobian and an \
+             objective"
         ))
     }
 }

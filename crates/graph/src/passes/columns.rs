@@ -96,7 +96,7 @@ impl<'a> Folder<'a> {
     /// Builds a predictor times data from nodes of `out`.
     fn scaled(&self, at: NodeId, data: &[f64], map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
         let graph = self.graph;
-        let made = |id: NodeId| map[id.index()].expect("arguments stand before users");
+        let made = |id: NodeId| map[id.index()].expect("arguments precede the nodes that use them");
         let times =
             |values: &[f64]| -> Vec<f64> { values.iter().zip(data).map(|(x, d)| x * d).collect() };
         if let Some(values) = graph

@@ -72,7 +72,7 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
     let args: Vec<NodeId> = graph
         .args(id)
         .iter()
-        .map(|arg| map[arg.index()].expect("arguments stand before users"))
+        .map(|arg| map[arg.index()].expect("arguments precede the nodes that use them"))
         .collect();
     out.set_site(graph.node(id).site);
     let op = import_op(graph, graph.op(id), out);
@@ -138,7 +138,7 @@ pub fn extract(graph: &Graph, outputs: &[NodeId]) -> Graph {
                 let args: Vec<NodeId> = graph
                     .args(id)
                     .iter()
-                    .map(|arg| map[arg.index()].expect("arguments stand before users"))
+                    .map(|arg| map[arg.index()].expect("arguments precede the nodes that use them"))
                     .collect();
                 let op = match graph.op(id) {
                     Op::Record(_) => Op::Record(column),

@@ -173,7 +173,7 @@ impl Once {
     /// Builds the weighted sum over the distinct elements in `out`.
     fn sum(&self, graph: &Graph, map: &[Option<NodeId>], out: &mut Graph, root: NodeId) -> NodeId {
         let mut made: HashMap<NodeId, NodeId> = HashMap::new();
-        let old = |id: NodeId| map[id.index()].expect("arguments stand before users");
+        let old = |id: NodeId| map[id.index()].expect("arguments precede the nodes that use them");
         for &id in &self.nodes {
             out.set_site(graph.node(id).site);
             let node = match graph.op(id) {

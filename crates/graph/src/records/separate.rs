@@ -139,7 +139,8 @@ impl Separation {
         let args = graph.args(id).to_vec();
         let shape = graph.shape(id);
         let additive = |k: usize| self.of[args[k].index()] == Dependence::Additive;
-        let of = |k: usize| parts[args[k].index()].expect("arguments stand before users");
+        let of =
+            |k: usize| parts[args[k].index()].expect("arguments precede the nodes that use them");
         let rest: Vec<NodeId> = (0..args.len()).map(|k| of(k).0).collect();
         let sums: Vec<NodeId> = (0..args.len()).map(|k| of(k).1).collect();
         let op = graph.op(id);

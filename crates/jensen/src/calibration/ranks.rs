@@ -18,6 +18,7 @@ const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
 /// Sets of uniform ranks for the envelope test: at least 4000, and at least 40 per scalar.
 const SETS: (usize, usize) = (4000, 40);
+/// Largest number of ranks in the sets beyond the first 4000 sets.
 const NUMBERS: usize = 40_000_000;
 
 /// The test results of one scalar's ranks.

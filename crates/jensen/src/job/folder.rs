@@ -95,7 +95,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     let mut stored: Value = serde_json::from_slice(&read_bytes(&path)?).map_err(damaged)?;
     if stored["layout"] != LAYOUT {
         return Err(Error::Input(format!(
-            "the folder `{}` comes from jensen {}, but this is {}: use that version",
+            "the folder `{}` was written by Jensen {}, but this is Jensen {}: use the version that wrote it",
             folder.path().display(),
             stored["version"].as_str().unwrap_or("of another version"),
             env!("CARGO_PKG_VERSION")

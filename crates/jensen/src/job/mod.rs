@@ -234,7 +234,7 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The same environment for another fit job, which writes its results to `results`.
+    /// Returns the same environment for another fit job, which writes its results to `results`.
     pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
             results,
@@ -269,12 +269,12 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Returns the approximation.
+    /// Returns the file of the approximation.
     pub fn approximation(bytes: Vec<u8>) -> Self {
         Self::of_bytes(Kept::Approximation.file_name(), bytes)
     }
 
-    /// The page.
+    /// Returns the file of the page.
     pub fn page(report: &Report) -> Self {
         Self::of_bytes(Kept::Report.file_name(), render(report))
     }

@@ -173,8 +173,8 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// The rows of a table, grouped by the values of a column if one is named. Sequences are ordered by their first
-    /// rows.
+    /// Reads the rows of a table, grouped by the values of a column if one is named. Sequences are ordered by their
+    /// first rows.
     ///
     /// # Errors
     /// Fails if the column does not exist, or one of its values is missing, and as [`Points::of_table`] does.

@@ -207,7 +207,7 @@ pub(super) struct Fitting<'a> {
 }
 
 impl<'a> Fitting<'a> {
-    /// Points in this process.
+    /// Creates the data for points in this process.
     fn here(points: &'a Points, units: &'a Units) -> Self {
         Self {
             points,

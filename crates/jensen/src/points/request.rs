@@ -66,8 +66,9 @@ const STARTS: u64 = 5;
 /// Default number of iterations of a start.
 const MAX_ITERS: u64 = 1000;
 
-/// The default fraction of a run after which an inferred temperature is 1.
+/// Default number of iterations after which an inferred temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
+/// Default number of passes after which an inferred temperature is 1.
 const COOLING_PASSES: f64 = 1.0;
 
 /// A number of passes that no run reaches.
@@ -153,7 +154,7 @@ impl PointRequest {
         })
     }
 
-    /// The temperature policy as requested.
+    /// Returns the temperature policy as requested.
     pub(super) fn temper(&self) -> Result<Temper, Error> {
         Ok(self.temper.as_deref().unwrap_or("none").parse()?)
     }
@@ -205,7 +206,7 @@ impl PointRequest {
         }
     }
 
-    /// The share of the points that is held out.
+    /// Returns the share of the points that is held out.
     pub(super) fn heldout(&self) -> f64 {
         self.heldout.unwrap_or(0.0)
     }
@@ -297,22 +298,22 @@ impl MixtureRequest {
         self.components.unwrap_or(ComponentRange::one(1))
     }
 
-    /// The default kind of columns.
+    /// Returns the default kind of columns.
     pub(super) fn kind(&self) -> Kind {
         self.kind.unwrap_or_default()
     }
 
-    /// Whether columns have their own kinds.
+    /// Returns whether columns have their own kinds.
     pub(super) fn several_kinds(&self) -> bool {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Dirichlet parameter of the weights.
+    /// Returns the Dirichlet parameter of the weights.
     pub(super) fn concentration(&self) -> f64 {
         self.concentration.unwrap_or(1.0)
     }
 
-    /// Dirichlet parameter of multinomial and binary components.
+    /// Returns the Dirichlet parameter of multinomial and binary components.
     pub(super) fn smoothing(&self) -> f64 {
         self.smoothing.unwrap_or(0.5)
     }

@@ -153,7 +153,7 @@ pub fn point_step(
     Ok(answer)
 }
 
-/// The numbers in runs, each given by its first number and its length.
+/// Returns the numbers in runs, each given by its first number and its length.
 fn expanded(runs: &[u32]) -> Vec<usize> {
     let runs = runs.as_chunks().0.iter();
     runs.flat_map(|&[first, count]| first as usize..first as usize + count as usize)

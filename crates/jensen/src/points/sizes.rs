@@ -28,12 +28,12 @@ enum Written {
 const MOST: u64 = 1_000_000;
 
 impl ComponentRange {
-    /// One number.
+    /// Creates the range that contains only `k`.
     pub fn one(k: u64) -> Self {
         Self { least: k, most: k }
     }
 
-    /// Returns all seeds in ascending order.
+    /// Returns all numbers in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }

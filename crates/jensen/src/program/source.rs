@@ -94,7 +94,7 @@ impl Source {
         })
     }
 
-    /// The same program, translated from the syntax before Stan 2.33 to today's.
+    /// Returns the same program, translated from the syntax before Stan 2.33 to today's.
     #[must_use]
     pub fn modernised(self) -> Self {
         Self {

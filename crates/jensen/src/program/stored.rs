@@ -42,7 +42,7 @@ fn as_they_are() -> Option<Centring> {
 }
 
 impl StoredFit {
-    /// A run to be stored.
+    /// Prepares a run to be stored.
     pub(super) fn of(
         source: &Source,
         request: &FitRequest,

@@ -23,7 +23,7 @@ use crate::job::words;
 use crate::program::{Includes, Source};
 use crate::stan::Build;
 
-/// A program without its records, which a shard needs in addition to its file.
+/// A program without its records. A shard needs it in addition to its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
     /// The program's name in messages, its text, and its included files by name.

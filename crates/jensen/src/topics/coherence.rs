@@ -22,8 +22,8 @@ pub struct Coherence {
     /// It is at most about 0. Mimno et al. (2011) report the sum over pairs, and this is the mean.
     pub umass: Option<f64>,
     /// C_V with documents as windows, from 0 to 1: the mean cosine between a word's vector of NPMI with all words of
-    /// the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which
-    /// word counts do not provide.
+    /// the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows of 110 words. Word
+    /// counts do not provide these windows.
     #[serde(default)]
     pub cv: Option<f64>,
 }

@@ -23,7 +23,7 @@ pub struct PassSizes {
 }
 
 impl PassSizes {
-    /// The counts of a run on these training documents.
+    /// Returns the counts of a run on these training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
             documents: documents.len() as f64,

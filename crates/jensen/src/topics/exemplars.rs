@@ -7,9 +7,9 @@ use jensen_report::Exhibit;
 
 use super::TopicModel;
 
-/// Number of documents to examine, in groups of neighbours spread evenly over the training documents; all documents if
-/// there are fewer.
+/// Number of documents to examine, or all documents if there are fewer.
 const LOOKED_AT: usize = 2000;
+/// Number of groups of neighbouring documents, spread evenly over the training documents.
 const GROUPS: usize = 20;
 
 /// Stopping rule of a local step. Shares are shown as integer percentages.
@@ -21,8 +21,9 @@ const RULE: LocalRule = LocalRule {
 /// Smallest number of tokens in a document. With fewer tokens, the share of a topic is mostly determined by its prior.
 const TOKENS: f64 = 10.0;
 
-/// Number of topics with example documents (the largest ones), and number of documents for each.
+/// Largest number of topics with example documents. The largest topics are chosen.
 const TOPICS: usize = 60;
+/// Number of example documents for each topic.
 const EACH: usize = 3;
 
 /// Number of words to show of a document.

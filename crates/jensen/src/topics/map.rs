@@ -16,14 +16,16 @@ const SPELLED: usize = 60;
 /// threads.
 const PIECES: usize = 32;
 
-/// Number of words to show for each topic, and number of its most probable words from which they are chosen.
+/// Number of words to show for each topic.
 const WORDS: usize = 20;
+/// Number of the most probable words of a topic from which the words to show are chosen.
 const CANDIDATES: usize = 400;
 
-/// Size of the subspace for the two axes, largest number of iterations, and change of positions below which they have
-/// converged.
+/// Size of the subspace for the two axes.
 const ITERATED: usize = 12;
+/// Largest number of iterations.
 const ROUNDS: usize = 500;
+/// Change of positions below which the iterations have converged.
 const SETTLED: f64 = 1e-9;
 
 /// Weight of the probability of a word in a topic, against the ratio of this probability to that in other topics.
@@ -117,8 +119,8 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// The eigenvectors of the two largest eigenvalues of a matrix that has few negative ones, times the square roots of
-/// these eigenvalues, by orthogonal iteration with additional vectors.
+/// Returns the eigenvectors of the two largest eigenvalues of a matrix that has few negative ones, times the square
+/// roots of these eigenvalues, by orthogonal iteration with additional vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
     // Columns of the matrix, for the largest topics.

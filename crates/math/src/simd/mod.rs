@@ -64,7 +64,7 @@ pub trait F64x8:
     /// in the lanes of an [`element_fn!`](crate::element_fn), fewer, each of which represents several lanes.
     const WIDTH: usize = LANES;
 
-    /// Puts the same number in every lane.
+    /// Returns the same number in every lane.
     fn splat(x: f64) -> Self;
 
     /// Reads `WIDTH` numbers, which need no alignment.
@@ -223,7 +223,7 @@ pub trait F64x8:
         Self::from_array(out)
     }
 
-    /// Like [`patch`](Self::patch), but for a function of two arguments.
+    /// Does the same as [`patch`](Self::patch) for a function of two arguments.
     #[inline(always)]
     fn patch2(self, mask: Self::Mask, a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -389,7 +389,7 @@ pub trait Kernel {
     /// The result of the computation.
     type Output;
 
-    /// Performs the computation. Mark the implementation `#[inline(always)]`.
+    /// Runs the computation. Mark the implementation `#[inline(always)]`.
     fn run<V: F64x8>(self) -> Self::Output;
 }
 

@@ -9,7 +9,7 @@ pub struct ArrayLanes<const N: usize>([f64; N]);
 /// Eight numbers, one per lane.
 pub type ScalarLanes = ArrayLanes<LANES>;
 
-/// The lanes of elementwise kernels as one number, which represents all lanes. On machines with vector instructions
+/// The lanes of elementwise kernels as one number that represents all lanes. On machines with vector instructions
 /// these kernels are only a fallback, and versions for eight numbers would make up half of their machine code.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;

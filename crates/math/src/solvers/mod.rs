@@ -48,7 +48,7 @@ pub struct Point<'a> {
     pub states: &'a [f64],
     /// The parameters, copy after copy.
     pub parameters: &'a [f64],
-    /// The number of lanes, which is a multiple of [`System::granule`].
+    /// Number of lanes, a multiple of [`System::granule`].
     pub lanes: usize,
 }
 

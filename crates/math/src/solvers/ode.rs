@@ -128,7 +128,7 @@ pub(super) struct Front {
     pub clock: Vec<f64>,
     /// The step that the error suggests.
     pub length: Vec<f64>,
-    /// The attempted step, which does not pass the end of the interval.
+    /// The attempted step. It does not pass the end of the interval.
     pub trial: Vec<f64>,
     pub ends: Vec<bool>,
     attempts: Vec<u64>,

@@ -12,11 +12,11 @@ use crate::elimination::Elimination;
 /// Newton step leaves less.
 const SHARPER: f64 = 0.25;
 
-/// The share of Newton's step below which the search no longer uses the objective. It is followed by the relative
-/// amount by which rounding may reduce the objective, and by the number of full steps without a larger gain after
-/// which the search ends.
+/// Share of Newton's step below which the search no longer uses the objective.
 const SHORTEST: f64 = 1e-6;
+/// Relative amount by which rounding may reduce the objective.
 const FLAT: f64 = 1e-12;
+/// Number of full steps without a larger gain after which the search ends.
 const IDLE: u32 = 4;
 
 /// A system of equations.

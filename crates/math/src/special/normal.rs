@@ -34,7 +34,7 @@ pub fn log_phi(x: f64) -> f64 {
     one(vmath::log_phi, x)
 }
 
-/// Returns [`log_phi`] for `x >= 0`, and the logarithm of [`phi`] times `exp(x^2 / 2)` for `x < 0`.
+/// Computes [`log_phi`], and below zero the logarithm of the product with `exp(x^2 / 2)`.
 pub fn log_phi_scaled(x: f64) -> f64 {
     one(vmath::log_phi_scaled, x)
 }

@@ -6,7 +6,7 @@
 //! function is the largest one observed against 60-digit references, in units in the last place of the result, on
 //! the vector levels. The scalar level may be one unit worse without fused multiply-add.
 //!
-//! `tools/coefficients.py` computes the polynomials, which are Chebyshev fits.
+//! `tools/coefficients.py` computes the polynomials by Chebyshev fits.
 
 mod exp;
 mod gamma;
@@ -30,8 +30,8 @@ pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 
 use crate::simd::F64x8;
 
-/// Evaluates the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which
-/// halves the latency.
+/// Computes the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, to halve the
+/// latency.
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;

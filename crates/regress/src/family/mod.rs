@@ -114,7 +114,7 @@ pub enum Response {
     Nominal,
     /// Counts per category, several in a row.
     Counts,
-    /// Shares of categories, which sum to 1 in each row.
+    /// Shares of categories. They sum to 1 in each row.
     Shares,
     /// Several numbers, each with its own predictor.
     Several,

@@ -66,7 +66,7 @@ const COUNTS: &[Link] = &[Link::Log, Link::Identity, Link::Sqrt];
 const SHARES: &[Link] = &[Link::Logit, Link::Probit, Link::Cloglog, Link::Identity];
 const LOGIT: &[Link] = &[Link::Logit];
 
-/// The default values of a family, which each row overrides.
+/// The default values of a family. Each row overrides some of them.
 const USUAL: Family = Family {
     name: "",
     response: Response::Real,

@@ -7,8 +7,8 @@ use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
 use jensen_data::Labels;
 
-/// Largest number of rows for which the program computes R². Computing it needs a pass over all rows for every draw,
-/// which at 100 000 rows took half as long as the fit.
+/// Largest number of rows for which the program computes R². Computing it needs a pass over all rows for every draw. At
+/// 100 000 rows this pass took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
 /// Declares the response, the parameters of the family that have no formula, and the density.

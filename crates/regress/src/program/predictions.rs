@@ -1,4 +1,4 @@
-//! The program of predictions for new rows, which reads the parameters of the fit.
+//! The program of predictions for new rows. It reads the parameters of the fit.
 
 use jensen_data::{DataSet, Labels};
 

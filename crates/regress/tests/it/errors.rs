@@ -454,7 +454,7 @@ fn new_rows_that_the_fit_does_not_know() {
         "y ~ x + g",
         "`z` is a new level of `g`",
         "g",
-        "the fit knows a, b, c, d, e",
+        "the fit has the levels a, b, c, d, e",
     );
     let told = rows(vec![x]).unwrap_err().to_string();
     check(

@@ -4,10 +4,13 @@ use super::axis::{Axis, Placed};
 use super::colour::Tint;
 use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
-/// Space for tick labels and axis label on the left, the title above, labels below, and on the right.
+/// Space on the left, for tick labels and the axis label.
 const LEFT: f64 = 66.0;
+/// Space above, for the title.
 const TOP: f64 = 26.0;
+/// Space below, for labels.
 const BOTTOM: f64 = 44.0;
+/// Space on the right.
 const RIGHT: f64 = 12.0;
 
 /// Height of a line of the legend.

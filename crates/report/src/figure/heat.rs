@@ -11,8 +11,9 @@ const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 /// Space for the scale of colours and its labels.
 const RIGHT: f64 = 78.0;
-/// Width of the scale of colours, and its distance from the map.
+/// Width of the scale of colours.
 const BAR: f64 = 12.0;
+/// Distance of the scale of colours from the map.
 const BAR_GAP: f64 = 10.0;
 
 /// A function of two variables on a regular grid, as colours, with contours if requested.

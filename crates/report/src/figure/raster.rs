@@ -179,7 +179,7 @@ fn paint(colour: Colour) -> Paint<'static> {
 
 fn pixmap(image: &Image) -> Pixmap {
     let mut map = Pixmap::new(image.width() as u32, image.height() as u32)
-        .expect("an image has pixels, and not too many: see its constructors");
+        .expect("the constructors limit the number of pixels");
     for (pixel, [r, g, b]) in map.pixels_mut().iter_mut().zip(image.pixels()) {
         *pixel = tiny_skia::ColorU8::from_rgba(*r, *g, *b, 255).premultiply();
     }

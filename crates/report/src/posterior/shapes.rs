@@ -7,8 +7,9 @@ use crate::model::{Marginal, Parameter};
 use crate::stats;
 use crate::text;
 
-/// Font size of names and labels, in pixels.
+/// Font size of names, in pixels.
 const NAME: f64 = 11.5;
+/// Font size of labels, in pixels.
 const LABEL: f64 = 11.0;
 
 /// Returns the width of the longest label, in pixels.

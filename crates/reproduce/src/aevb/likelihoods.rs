@@ -11,8 +11,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Number of latent values of the paper's networks. The number of hidden units is `HIDDEN`.
+/// Number of latent variables of the paper's networks.
 const LATENT: usize = 3;
+/// Number of hidden units of the paper's networks.
 const HIDDEN: usize = 100;
 
 /// Number of minibatches per iteration.

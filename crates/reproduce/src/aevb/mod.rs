@@ -40,7 +40,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "figure3",
-            about: "marginal likelihood with 3 latent values, against wake-sleep and Monte-Carlo EM",
+            about: "marginal likelihood with 3 latent variables, compared with wake-sleep and Monte-Carlo EM",
             from: Scale::Quick,
             run: likelihoods::figure3,
         },

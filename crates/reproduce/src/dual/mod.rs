@@ -73,7 +73,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "senate",
-            about: "the same of the roll calls of the 106th Senate",
+            about: "factor analysis of the roll calls of the 106th Senate: held-out log loss",
             from: Scale::Quick,
             run: votes::votes_of_the_senate,
         },

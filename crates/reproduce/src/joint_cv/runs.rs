@@ -113,9 +113,9 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
     Moments::of(&weights).mean()
 }
 
-/// Number of nodes of the trapezoidal rule for expectations over normal predictors. The nodes cover `REACH` standard
-/// deviations on either side.
+/// Number of nodes of the trapezoidal rule for expectations over normal predictors.
 const NODES: usize = 65;
+/// Number of standard deviations that the nodes cover on either side.
 const REACH: f64 = 8.0;
 
 /// Number of records per chunk.

@@ -33,7 +33,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "normaliser",
-            about: "log C(T) of the abstracts: its bound, the paper's hundred draws; the bound against annealing",
+            about: "log C(T) of the abstracts: the bound compared with the paper's hundred draws and with annealing",
             from: Scale::Quick,
             run: normaliser::normaliser,
         },
@@ -51,7 +51,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "figure2-given",
-            about: "the same for the corpus of --corpus",
+            about: "held-out curves and temperatures, topics of the corpus of --corpus",
             from: Scale::Quick,
             run: topics::given,
         },

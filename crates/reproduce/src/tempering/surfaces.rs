@@ -20,8 +20,9 @@ const PRIOR: f64 = 100.0;
 const POINTS: u64 = 500;
 /// Temperatures of the figure.
 const TEMPERATURES: [f64; 4] = [20.0, 13.0, 8.5, 1.0];
-/// Number of points of the grid in each direction. The grid extends from −`RANGE` to `RANGE`.
+/// Number of points of the grid in each direction.
 const GRID: usize = 81;
+/// The grid extends from minus this number to this number.
 const RANGE: f64 = 8.0;
 
 const DATA: Purpose = Purpose::new("two Gaussians");

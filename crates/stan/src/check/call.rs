@@ -552,7 +552,7 @@ impl Checker {
 
     fn bad_variadic<T>(&mut self, id: BuiltinId, span: Span, tried: Vec<String>) -> Checking<T> {
         let name = id.name();
-        let message = format!("the arguments do not match those of `{name}`");
+        let message = format!("the arguments do not match the signature of `{name}`");
         let mut diagnostic = Diagnostic::error(Code::NoMatchingSignature, span, message).note(format!(
             "it is called as {name}{}, where `...` stands for further arguments of the function",
             id.pattern()

@@ -22,6 +22,7 @@ use crate::value::{Mat, Matrix, Value};
 
 /// The name of the diagonal of a Cholesky factor in messages.
 pub const DIAGONAL: &str = "the diagonal of the Cholesky factor";
+/// The name of the shape parameter in messages.
 const SHAPE: &str = "the shape parameter";
 
 /// The multivariate distributions of this file.

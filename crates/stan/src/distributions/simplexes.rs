@@ -23,6 +23,7 @@ use Domain::{Positive, Unit};
 pub const PROBABILITIES: &str = "the probabilities parameter";
 /// The name of log odds in messages.
 pub const LOG_ODDS: &str = "the log odds parameter";
+/// The name of the prior sample sizes in messages.
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
 /// The multivariate distributions of this file.

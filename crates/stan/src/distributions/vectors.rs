@@ -509,11 +509,12 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// The largest dimension of vectors whose elements are recorded separately. There is one limit for several vectors,
-/// and one for a single vector, which may be one of many in a loop. Correlated effects have few elements. Longer
-/// vectors, such as Gaussian processes, are recorded as one, because their difficulty is the correlation, not the
-/// spread of single elements.
+/// Largest dimension of several vectors whose elements are recorded separately. Correlated effects have few elements.
+/// Longer vectors, such as Gaussian processes, are recorded as one, because their difficulty is the correlation, not
+/// the spread of single elements.
 const FEW: usize = 16;
+/// Largest dimension of a single vector whose elements are recorded separately. It may be one of many vectors in a
+/// loop.
 const FEW_ALONE: usize = 4;
 
 /// The largest number of elements of vectors that are recorded as one. Each such vector is factorised twice per draw.

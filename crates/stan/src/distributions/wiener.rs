@@ -22,8 +22,9 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The numbers of nodes over the range of starts and over the range of times.
+/// Number of nodes over the range of starts.
 const STARTS: usize = 16;
+/// Number of nodes over the range of times.
 const TIMES: usize = 64;
 
 /// The fall of the log density below which contributions are negligible. It is twice the exponent: densities have

@@ -103,9 +103,9 @@ pub enum Builtin {
     Operator(BinaryOp),
     /// Any other function without side effects.
     Pure(fn(&[&Value]) -> FnResult<Value>),
-    /// A constraining transform, which returns the value and the log-Jacobian.
+    /// A constraining transform. It returns the value and the log-Jacobian.
     Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
-    /// A density, which receives the terms to keep.
+    /// A density. It receives the terms to keep.
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
     /// A function that draws random numbers.
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),

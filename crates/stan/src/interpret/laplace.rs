@@ -15,9 +15,11 @@ use crate::program::{BuiltinId, Expr, FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, FnResult};
 use crate::value::{Matrix, Operand, Value};
 
-/// The weights of differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
+/// Weights of first differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
+/// Weights of second differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
+/// Weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
 /// The step of the differences, relative to the scale of the posterior. With it, truncation and rounding errors both

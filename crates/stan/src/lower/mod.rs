@@ -250,7 +250,7 @@ struct Lower<'p, 'g> {
     halt: Halt,
     slots: Vec<Option<Sym>>,
     locals: Vec<Vec<VarId>>,
-    /// The terms of the log density, which are scalars.
+    /// The terms of the log density. All are scalars.
     terms: Vec<NodeId>,
     exits: Vec<Exit<'g>>,
     loops: Vec<Unrolled>,

@@ -23,7 +23,7 @@ pub struct LoweredOutputs {
     /// random numbers. The first outputs are the arguments of each stage. The reported values follow, in the order of
     /// [`BoundModel`]'s variables. The last output is nonzero if the program rejects the draw.
     pub graph: Graph,
-    /// The standard random numbers, which are drawn first.
+    /// The standard random numbers. They are drawn first.
     pub standard: Vec<StandardCall>,
     /// The calls of library functions in each stage. A stage may depend on the numbers of earlier ones.
     pub stages: Vec<Vec<LibraryCall>>,

@@ -1,4 +1,4 @@
-//! Dense linear algebra. Small matrices use plain code, which is the reference for tests of the fast engine. Large
+//! Dense linear algebra. Small matrices use plain code. This code is the reference for tests of the fast engine. Large
 //! matrices use [`large`].
 
 use jensen_math::complex;

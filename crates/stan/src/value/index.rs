@@ -5,7 +5,7 @@ use std::fmt;
 use crate::program::Type;
 use crate::value::{Mat, Value};
 
-/// An evaluated index. Positions count from 1.
+/// An evaluated index. Positions are numbered from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Idx {
     /// The whole dimension.

@@ -29,8 +29,8 @@ pub struct MinibatchSettings {
     /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
     pub judge: Option<Judge>,
     /// Whether and how to trace the variance of gradients, for every estimator that suits the records. Each has its own
-    /// table along the same iterates. Each table costs memory and an evaluation per iteration, which does not count as
-    /// oracle calls.
+    /// table along the same iterates. Each table costs memory and an evaluation per iteration. These evaluations do not
+    /// count as oracle calls.
     pub variance: Option<VarianceSettings>,
     /// Largest number of bytes for table, optimiser and scratch memory.
     pub memory_limit: Option<u64>,

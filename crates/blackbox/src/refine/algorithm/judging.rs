@@ -280,14 +280,14 @@ pub(super) fn quantities(dim: usize) -> usize {
 }
 
 impl RefineState {
-    /// The mixing of the last finished stationary phase.
+    /// Returns the mixing of the last finished stationary phase.
     pub(super) fn mixing(&self) -> Mixing {
         self.stationary_phases
             .last()
             .map_or(Mixing::UNKNOWN, |stationary_phase| stationary_phase.mixing)
     }
 
-    /// The log evidence of the last finished stationary phase.
+    /// Returns the log evidence of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
         let mut phases = self.stationary_phases.iter().rev();
         let judged = phases.find(|stationary_phase| !stationary_phase.mixing.rhat.is_nan());

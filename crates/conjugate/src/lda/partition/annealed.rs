@@ -32,7 +32,7 @@ pub enum Origin {
 /// An estimate of log C, with its standard error over particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Annealed {
-    /// The estimate in nats, which is too small on average.
+    /// The estimate in nats. On average it is too small.
     pub log_c: f64,
     /// The relative standard error of the mean of the weights.
     pub standard_error: f64,

@@ -29,7 +29,7 @@ pub trait F32x16:
     /// One truth value per lane.
     type Mask: Copy;
 
-    /// Puts the same number in every lane.
+    /// Returns the same number in every lane.
     fn splat(x: f32) -> Self;
 
     /// Reads sixteen numbers, which need no alignment.

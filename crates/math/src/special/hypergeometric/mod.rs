@@ -126,7 +126,7 @@ fn twice(
     }
 }
 
-/// Returns the ratio of the largest term to the sum. A sum of exactly 0 is only accepted in double length.
+/// Computes how much larger the largest term is than the sum. A sum of exactly 0 is only accepted in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
@@ -246,7 +246,7 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// Returns the index of the term from which on no factor changes its sign.
+/// Returns the term from which on no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)

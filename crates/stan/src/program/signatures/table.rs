@@ -1,4 +1,4 @@
-//! Parses `library.sig`, which explains its notation.
+//! Parses `library.sig`. That file explains its notation.
 //!
 //! The table is part of the source code, so a mistake in it is a bug and causes a panic. The tests expand every line.
 

@@ -141,7 +141,7 @@ fn position(cx: &Cx<'_>, x: &Sym) -> FnResult<usize> {
         .and_then(|i| i.checked_sub(1))
         .ok_or_else(|| {
             cx.invalid(format!(
-                "index {i} is out of bounds, positions count from 1"
+                "index {i} is out of bounds; positions are numbered from 1"
             ))
         })
 }

@@ -433,7 +433,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
         let entries = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
         entries
             .collect::<Result<_, _>>()
-            .map_err(|_| cx.invalid("entries count from 1"))
+            .map_err(|_| cx.invalid("entries are numbered from 1"))
     };
     let (columns, starts) = (known(&args[3])?, known(&args[4])?);
     let fits = starts.len() == rows + 1
