@@ -6,9 +6,10 @@
 //! deviation under the posterior, by self-normalised importance sampling with the same draws and weights, and compares
 //! them with the mean and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the
 //! reported value ([`Scale`]), the evaluation also compares the moments of that value. For example, a Gaussian on the
-//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while that of the parameter
-//! is a quarter too small. Jensen uses an approximation without refinement only if no moment changes by more than the
-//! [`Policy`] allows. The change includes the number of standard errors that the policy requires as evidence.
+//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while the standard
+//! deviation of the parameter is a quarter too small. Jensen uses an approximation without refinement only if no moment
+//! changes by more than the [`Policy`] allows. The change includes the number of standard errors that the policy
+//! requires as evidence.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. They are large if a single draw has most
 //! of the weight, so such a draw is not evidence.

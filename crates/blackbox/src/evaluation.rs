@@ -36,7 +36,7 @@ fn block(work: Option<u64>) -> usize {
 #[non_exhaustive]
 pub struct Evaluation {
     /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
-    /// density's support has weight zero. The bound is then that of the approximation restricted to the support: the
+    /// density's support has weight zero. The bound then refers to the approximation restricted to the support: the
     /// mean over the draws inside, plus the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
@@ -267,7 +267,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
-/// Evaluates `omega` on exactly the given number of draws, separate from those of the evaluation.
+/// Evaluates `omega` on exactly the given number of draws, separate from the draws of the evaluation.
 pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

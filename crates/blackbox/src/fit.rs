@@ -152,7 +152,7 @@ impl Fit {
 
     /// The number of known modes that permutations of array elements generate from the fitted mode, including the
     /// fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the whole
-    /// posterior is that of one mode plus the logarithm of their number.
+    /// posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }

@@ -127,7 +127,7 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Separates the draws from those of certificates, which have the same purpose.
+/// Separates the draws from the draws of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
 /// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound

@@ -135,8 +135,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     }
 
     /// Replaces modes by means, curvatures by precisions, and Laplace's method by quadrature, if the local parameters
-    /// are independent given the global parameters. Gradients at common nodes are then those of each local parameter
-    /// alone, and their integrals give its log density.
+    /// are independent given the global parameters. Gradients at common nodes are then the gradients of each local
+    /// parameter alone, and their integrals give its log density.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -319,7 +319,7 @@ struct Moments {
     mean: f64,
     variance: f64,
     skewness: f64,
-    /// Log of the integral of the density, relative to that of the Gaussian.
+    /// Log of the ratio between the integrals of the density and of the Gaussian.
     log_mass: f64,
 }
 

@@ -1,13 +1,13 @@
 //! Mixtures by adaptive importance sampling.
 //!
 //! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, and weights the
-//! draws by the density. It then sets the weights, means and covariances to those of the weighted draws. The components
-//! share each draw in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which
-//! covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture has fewer than
-//! K components, each iteration adds one at the largest weights, with the covariance of the surrounding draws (Raftery
-//! and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted, measure its
-//! quality: the effective share of these draws, computed from the entropy of the weights. The result is the best
-//! mixture of all iterations.
+//! draws by the density. It then sets the weights, means and covariances to the moments of the weighted draws. The
+//! components share each draw in proportion to their densities. This is a step of expectation maximisation on KL(p‖q),
+//! which covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture has
+//! fewer than K components, each iteration adds one at the largest weights, with the covariance of the surrounding
+//! draws (Raftery and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted,
+//! measure its quality: the effective share of these draws, computed from the entropy of the weights. The result is the
+//! best mixture of all iterations.
 
 use std::sync::Arc;
 

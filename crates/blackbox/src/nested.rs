@@ -43,7 +43,7 @@ const LONGEST: f64 = 2.0;
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Ratio of the points' standard deviations to those of the global parameters.
+/// Ratio of the standard deviations of the points to the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
 /// Largest number of iterations, and the change of the mean in standard deviations below which the iterations have

@@ -29,11 +29,11 @@ pub struct Policy {
     /// phase. A missed alarm accepts narrow bananas that have not converged: with a drift of 3, the standard deviation
     /// of the arms' height was 0.58 times the correct value.
     pub failure_probability: f64,
-    /// Required effective sample size of every quantity. Chains shorter than their autocorrelation time cannot show that they
-    /// have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of their
-    /// arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct within a
-    /// tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then below 0.045
-    /// standard deviations.
+    /// Required effective sample size of every quantity. Chains shorter than their autocorrelation time cannot show
+    /// that they have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of
+    /// their arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct
+    /// within a tenth, and the standard deviation of the height within its Monte-Carlo error. Standard errors of means
+    /// are then below 0.045 standard deviations.
     pub effective_draws: f64,
     /// Largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
     /// inversely proportional to their number. Cheap densities may use up to five times this number.
@@ -119,9 +119,9 @@ impl Policy {
         2.0 * self.sd_error
     }
 
-    /// Nats by which the bound of a mixture may be below that of another result. If a mode one standard deviation away
-    /// moves the mean by its limit, it has this share of the mass, and a bound without the mode is lower by the same
-    /// number of nats.
+    /// Nats by which the bound of a mixture may be below the bound of another result. If a mode one standard deviation
+    /// away moves the mean by its limit, it has this share of the mass, and a bound without the mode is lower by the
+    /// same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }

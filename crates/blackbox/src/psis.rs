@@ -58,7 +58,7 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 
 /// Computes the tail index k̂ of a quantity's draws, in any order. It is the shape of a generalised Pareto distribution
 /// fitted to the heavier of the two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of
-/// the R package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
+/// the R package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as the tails in [`psis`].
 ///
 /// `None` if a draw is not finite, or if neither tail has five draws beyond a threshold, because the quantity is
 /// bounded or the draws are too few.

@@ -168,7 +168,7 @@ pub struct Saa<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: SaaSettings,
     start: Vec<f64>,
-    /// Separates the draws of the stages of one fit from those of another with the same seed.
+    /// Separates the draws of the stages of two fits with the same seed.
     stream: u64,
     cache: Option<(u64, Objective<'a, D>)>,
 }

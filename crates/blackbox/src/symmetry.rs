@@ -333,8 +333,8 @@ fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64
     out
 }
 
-/// Computes the orthogonal matrix that maps the rows of `here` to those of `there`, by least squares. `None` if there
-/// is none.
+/// Computes the orthogonal matrix that maps the rows of `here` to the rows of `there`, by least squares. `None` if
+/// there is none.
 fn turn(here: &[Vec<f64>], there: &[Vec<f64>]) -> Option<Vec<f64>> {
     let n = here.len();
     let mut gram = vec![0.0; n * n];

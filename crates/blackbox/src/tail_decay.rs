@@ -1,5 +1,5 @@
-//! Tests whether a density decays in its tails. Near the centre, the draws of an improper posterior look like those of
-//! a wide one.
+//! Tests whether a density decays in its tails. Near the centre, the draws of an improper posterior look like draws of
+//! a wide posterior.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 

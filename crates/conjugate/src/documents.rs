@@ -76,8 +76,8 @@ pub trait Documents: Sync {
         vec![self.len()]
     }
 
-    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request of a
-    /// few hundred kilobytes. It is 1 if every order costs the same.
+    /// Returns the number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one
+    /// request of a few hundred kilobytes. It is 1 if every order costs the same.
     fn block(&self) -> usize {
         1
     }

@@ -17,8 +17,8 @@
 //! While a cooling policy is hot, part of the statistics therefore comes from the random start ([`Engine::lean`]). Near
 //! T = 1, merged components amplify their differences, so this restores the differences of the start. At T = 1 this
 //! part is 0. Batch ascent then makes a second, plain run from the same start and keeps the better result, so the bound
-//! after cooling is never below that of a fit without it. Stochastic fits have no bound to compare. They restart their
-//! step sizes at T = 1, because little has converged by then.
+//! after cooling is never below the bound of a fit without cooling. Stochastic fits have no bound to compare. They
+//! restart their step sizes at T = 1, because little has converged by then.
 //!
 //! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times.
 //! Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits restart them before

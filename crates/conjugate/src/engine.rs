@@ -111,7 +111,7 @@ pub struct Partition {
     /// Estimate of log C at each inverse temperature, in nats.
     pub log_c: Vec<f64>,
     /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
-    /// inside the powers. (The supplement of the paper calls the latter an upper bound, but the powers are convex.)
+    /// inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are convex.)
     pub lower: Vec<f64>,
 }
 
@@ -150,8 +150,8 @@ pub trait Engine {
         0.0
     }
 
-    /// Replaces a share of the data's statistics in the next global step by those of the random start of `seed`, at the
-    /// inverse temperature `inverse`.
+    /// In the next global step, replaces a share of the data's statistics by the statistics of the random start of a
+    /// seed, at an inverse temperature.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }

@@ -64,7 +64,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// Returns a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
+    /// Computes a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -285,7 +285,7 @@ impl Blocks {
     /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// Panics if the length of `prior` differs from that of the family's parameters, which is a bug in the model.
+    /// Panics if `prior` and the family's parameters have different lengths, which is a bug in the model.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();
@@ -361,7 +361,7 @@ mod tests {
     use jensen_math::rng::Purpose;
     use jensen_math::sum::Moments;
 
-    /// One member of every family.
+    /// Returns one member of every family.
     fn members() -> Vec<(ExponentialFamily, Vec<f64>)> {
         let rows = vec![
             0.3, -1.0, 2.0, 0.7, 0.1, -0.4, // B, 2 × 3

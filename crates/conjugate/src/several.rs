@@ -309,7 +309,7 @@ mod tests {
     use crate::models::{Covariance, Gaussians, Mixture};
     use crate::temper::Temper;
 
-    /// Three clusters on a line, in a fixed pattern.
+    /// Returns three clusters on a line, in a fixed pattern.
     fn clusters() -> Gaussians {
         let data = (0..120).map(|i| f64::from(i % 3) * 6.0 + (f64::from(i) * 2.4).sin());
         Gaussians::new(Covariance::Full, 1, data.collect())

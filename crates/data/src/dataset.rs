@@ -27,7 +27,7 @@ pub enum Elements {
     /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
     Real(Vec<f64>),
     /// The slots of a tuple, in order. For an array of tuples, each slot holds the values of this slot from *all*
-    /// tuples. Its shape is the array's shape followed by that of the slot.
+    /// tuples. Its shape is the array's shape followed by the slot's shape.
     Tuple(Vec<Value>),
 }
 

@@ -116,8 +116,8 @@ impl Digests {
         }
     }
 
-    /// Checks that the files of a folder were not changed. Ignores missing files, and folders without digests such as
-    /// those of killed runs, because their readers check them. [`Digests::archive`] checks archives.
+    /// Rejects a folder whose files were changed. It does not check missing files and folders without digests, such as
+    /// the folders of killed runs, because their readers do. [`Digests::archive`] checks archives.
     ///
     /// # Errors
     /// Fails if a file or the digests were changed.

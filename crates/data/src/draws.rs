@@ -141,7 +141,7 @@ impl DrawsTable {
     /// Adds the values at the mean of the approximation, laid out as a [row](Self::row).
     ///
     /// # Errors
-    /// Fails if `mean` does not have the length of a row.
+    /// Fails if the number of values differs from the length of a row.
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(

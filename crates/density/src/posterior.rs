@@ -87,7 +87,7 @@ pub struct DrawKey {
 /// The reason why a draw has no constrained values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstrainError {
-    /// The model's message, such as that of a `reject` or of a violated constraint on a transformed parameter.
+    /// The model's message, for example from a `reject` or about a violated constraint on a transformed parameter.
     pub message: String,
 }
 
@@ -126,8 +126,8 @@ pub trait Posterior: Sync {
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
     /// Returns the values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
-    /// unconstrained points one after another. The result equals that of single calls up to rounding, and does not
-    /// depend on which draws are requested together.
+    /// unconstrained points one after another. The result equals the result of single calls up to rounding, and does
+    /// not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {

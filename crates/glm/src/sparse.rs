@@ -19,7 +19,7 @@ enum Entries {
         column: Vec<u32>,
         value: Vec<f64>,
     },
-    /// `byte · scale`.
+    /// Bytes, read as `byte · scale`.
     Bytes {
         column: Vec<u16>,
         byte: Vec<u8>,
@@ -31,7 +31,7 @@ enum Entries {
 trait SparseRow: Copy {
     fn len(self) -> usize;
 
-    /// Returns the column and value of an entry.
+    /// Returns the column and the value of entry `i`.
     fn entry(self, i: usize) -> (usize, f64);
 
     /// Prefetches the entries into the cache.
@@ -97,10 +97,10 @@ impl SparseRow for Bytes<'_> {
     }
 }
 
-/// Number of rows by which prefetching is ahead.
+/// Number of rows by which prefetching is ahead of the computation.
 const AHEAD: usize = 6;
 
-/// Runs code on the row `n` for any kind of entries.
+/// Runs code on row `n`, whatever the type of its entries.
 macro_rules! with_row {
     ($sparse:expr, $n:expr, $row:ident => $body:expr) => {{
         let range = $sparse.starts[$n as usize]..$sparse.starts[$n as usize + 1];
@@ -129,7 +129,7 @@ macro_rules! with_row {
 }
 
 impl Sparse {
-    /// Creates rows of `(column, value)` pairs. If a row names a column twice, the values are added.
+    /// Creates rows from `(column, value)` pairs. If a row names a column twice, the values are added.
     ///
     /// # Errors
     /// Fails if a column is not below `columns`.
@@ -163,8 +163,8 @@ impl Sparse {
         })
     }
 
-    /// Returns dense rows of bytes (an image's pixels), read as `byte · scale`. Each nonzero byte takes three bytes of
-    /// memory.
+    /// Creates rows from dense rows of bytes (an image's pixels), which are read as `byte · scale`. Each nonzero byte
+    /// takes three bytes of memory.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.
@@ -197,17 +197,17 @@ impl Sparse {
         })
     }
 
-    /// P.
+    /// Returns the number of columns P.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Returns bytes of memory.
+    /// Returns the memory of the entries, in bytes.
     pub fn size(&self) -> usize {
         let entries = match &self.entries {
             Entries::Floats { value, .. } => 12 * value.len(),
@@ -221,13 +221,13 @@ impl Sparse {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
 
-    /// Whether a batch uses so few columns that it is worth computing which. Rows of bytes are images, which together
-    /// fill their frame.
+    /// Returns whether a batch uses so few columns that it is worth finding them. Rows of bytes are images, which
+    /// together fill their frame.
     pub(super) fn leaves_out(&self) -> bool {
         matches!(self.entries, Entries::Floats { .. })
     }
 
-    /// Computes `out = X_batch W` for `W` of `P × width`, contiguous rows.
+    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows.
     pub(super) fn times(&self, batch: &[u32], w: &[f64], width: usize, out: &mut [f64]) {
         assert!(w.len() >= self.columns * width, "a row of W a column");
         let simd = Simd::detect();
@@ -249,7 +249,7 @@ impl Sparse {
         }
     }
 
-    /// Computes `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
+    /// Computes `out += X_batchᵀ R`. `R` has `batch × width` elements in contiguous rows.
     pub(super) fn transposed_times(&self, batch: &[u32], r: &[f64], width: usize, out: &mut [f64]) {
         assert!(out.len() >= self.columns * width, "a row of out a column");
         let simd = Simd::detect();
@@ -323,8 +323,8 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Returns the number of vectors of the next block, given the number left: up to four, and never a single one after
-/// others.
+/// Returns the number of vectors in the next block, given the number left. It is at most four, and a single vector
+/// never follows other blocks.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -378,9 +378,6 @@ unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
 }
 
 /// Computes `sums += value · W[column, ·]` for the vectors that begin at `starts`.
-///
-/// # Safety
-/// W has the row, and vectors end within its `width` numbers.
 #[inline(always)]
 unsafe fn add_scaled<V: F64x8, const C: usize>(
     (column, value): (usize, f64),

@@ -1,4 +1,4 @@
-//! Log densities written as Rust expressions.
+//! Builds log densities from Rust expressions.
 //!
 //! A [`Builder`] owns the graph. An [`Expr`] is a handle to one of its values, a scalar or a vector, with the
 //! arithmetic operators and the elementary functions. Scalars broadcast against vectors. Constraint helpers
@@ -64,7 +64,7 @@ pub use matrix::{Matrix, RecordMatrix};
 /// An error in an expression, with its location in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
-    /// The fault.
+    /// What is wrong.
     pub message: String,
     /// The location in the caller's source.
     pub location: &'static Location<'static>,
@@ -90,7 +90,7 @@ struct State {
     parameters: Vec<NodeId>,
     log_jacobians: Vec<NodeId>,
     error: Option<ExprError>,
-    /// The site of each location in the caller's source.
+    /// The site that belongs to each location in the caller's source.
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
@@ -101,7 +101,7 @@ pub struct Expr<'b> {
     node: NodeId,
 }
 
-/// A column of element indices along the record axis.
+/// A column of element indices, one for each record.
 #[derive(Clone, Copy)]
 pub struct RecordIndices<'b> {
     builder: &'b Builder,
@@ -142,12 +142,12 @@ impl Builder {
         Self::default()
     }
 
-    /// One unconstrained parameter: the next element of the draw.
+    /// Creates an unconstrained parameter, which is the next element of the draw.
     pub fn parameter(&self) -> Expr<'_> {
         self.parameters(1)
     }
 
-    /// Returns `n` unconstrained parameters: the next `n` elements of the draw.
+    /// Creates `n` unconstrained parameters, which are the next `n` elements of the draw.
     pub fn parameters(&self, n: usize) -> Expr<'_> {
         let mut state = self.state.borrow_mut();
         let node = state.graph.input(n);
@@ -155,25 +155,25 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Returns a number.
+    /// Creates an expression from a number.
     pub fn constant(&self, value: f64) -> Expr<'_> {
         self.data(&[value])
     }
 
-    /// Returns a vector of data.
+    /// Creates a vector of data.
     pub fn data(&self, values: &[f64]) -> Expr<'_> {
         let node = self.state.borrow_mut().graph.vector(values);
         self.wrap(node)
     }
 
-    /// Returns a `rows × cols` matrix of data, given in column-major order.
+    /// Creates a `rows × cols` matrix of data, given column after column.
     #[track_caller]
     pub fn matrix(&self, rows: usize, cols: usize, values: &[f64]) -> Matrix<'_> {
         self.data(values).reshape(rows, cols)
     }
 
-    /// Returns a column of data along the record axis, one number per record. All columns must have the same number of
-    /// records. [`GraphDensity::bind_records`] binds a batch of them.
+    /// Creates a column of data along the record axis, with one number per record. All columns must have the same
+    /// number of records. [`GraphDensity::bind_records`] binds a batch of them.
     #[track_caller]
     pub fn record(&self, values: &[f64]) -> Expr<'_> {
         if let Err(message) = self.check_records(values.len()) {
@@ -183,7 +183,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Returns columns of data along the record axis: `width` numbers per record, one record after another.
+    /// Creates columns of data along the record axis, with `width` numbers per record, one record after another.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
         if width > 0 && !values.len().is_multiple_of(width) {
@@ -198,7 +198,7 @@ impl Builder {
         RecordMatrix::new(columns)
     }
 
-    /// Returns a column of indices along the record axis, for [`Expr::gather_record`].
+    /// Creates a column of indices along the record axis, for [`Expr::gather_record`].
     #[track_caller]
     pub fn record_indices(&self, indices: &[usize]) -> RecordIndices<'_> {
         let narrow: Result<Vec<u32>, _> = indices.iter().map(|&i| u32::try_from(i)).collect();
@@ -232,13 +232,13 @@ impl Builder {
         }
     }
 
-    /// Returns an expression for the number of records in the current batch.
+    /// Returns the number of records in the bound batch, as an expression.
     pub fn records_in_batch(&self) -> Expr<'_> {
         let node = self.state.borrow_mut().graph.records_in_batch();
         self.wrap(node)
     }
 
-    /// Returns the values in sequence.
+    /// Concatenates values.
     #[track_caller]
     pub fn concat(&self, parts: &[Expr<'_>]) -> Expr<'_> {
         if parts.iter().any(|part| part.shape().record) {
@@ -250,7 +250,7 @@ impl Builder {
         })
     }
 
-    /// Returns the sum of values that broadcast against each other.
+    /// Sums values, which broadcast against each other.
     #[track_caller]
     pub fn total<'b>(&'b self, terms: impl IntoIterator<Item = Expr<'b>>) -> Expr<'b> {
         let terms: Vec<Expr<'b>> = terms.into_iter().collect();
@@ -261,8 +261,8 @@ impl Builder {
         })
     }
 
-    /// Returns the graph with one input, the draw (all parameters in the order of their creation), and one output,
-    /// `log_density` plus the log-Jacobians of the constraints.
+    /// Builds a graph with one input, the draw, and one output, `log_density` plus the log-Jacobians of the
+    /// constraints. The draw consists of all parameters in the order of their creation.
     ///
     /// # Errors
     /// Returns the first error in this builder, or an error if the density is not a scalar or there are no parameters.
@@ -310,7 +310,7 @@ impl Builder {
         Ok(graph)
     }
 
-    /// Returns the density, differentiated and ready to run; see [`try_graph`](Self::try_graph).
+    /// Builds the density, differentiates it and makes it ready to run; see [`try_graph`](Self::try_graph).
     ///
     /// # Errors
     /// Fails as [`try_graph`](Self::try_graph) does.
@@ -398,7 +398,7 @@ fn describe(shape: Shape) -> String {
     }
 }
 
-/// Returns whether elementwise arguments broadcast against each other.
+/// Checks that elementwise arguments broadcast against each other.
 fn agree(graph: &Graph, args: &[NodeId]) -> Result<(), String> {
     let mut wide = args
         .iter()
@@ -446,7 +446,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns a function of one fixed-size value.
+    /// Applies a function to a value of fixed size.
     #[track_caller]
     fn fixed(self, make: impl FnOnce(&mut Graph, NodeId) -> Result<NodeId, String>) -> Expr<'b> {
         self.builder.emit(&[self.node], |graph, args| {
@@ -457,7 +457,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Element `i`, from zero.
+    /// Returns element `i`, counted from zero.
     #[track_caller]
     pub fn at(self, i: usize) -> Expr<'b> {
         self.gather(&[i])
@@ -520,7 +520,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns the sum of the products of elements.
+    /// Returns the dot product, which is the sum of the products of elements.
     #[track_caller]
     pub fn dot(self, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);
@@ -533,13 +533,13 @@ impl<'b> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.max(x)))
     }
 
-    /// Returns cumulative sums from the first element.
+    /// Returns the cumulative sums from the first element on.
     #[track_caller]
     pub fn cumsum(self) -> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.cumsum(x)))
     }
 
-    /// Returns `log Σ exp xᵢ`, shifted so that it neither over- nor underflows.
+    /// Returns `log Σ exp xᵢ`, computed so that it neither over- nor underflows.
     #[track_caller]
     pub fn log_sum_exp(self) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -553,14 +553,14 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns `self` where the condition holds (is not zero), and `other` elsewhere.
+    /// Returns `self` for elements at which `condition` is not zero, and `other` for the rest.
     #[track_caller]
     pub fn where_else(self, condition: Expr<'b>, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);
         condition.elementwise(ElemOp::Select, &[self, other])
     }
 
-    /// Returns a vector as a `rows × cols` matrix in column-major order.
+    /// Arranges a vector as a `rows × cols` matrix, column after column.
     #[track_caller]
     pub fn reshape(self, rows: usize, cols: usize) -> Matrix<'b> {
         Matrix::new(self, rows, cols)

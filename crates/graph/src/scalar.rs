@@ -6,8 +6,8 @@ use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
 use crate::solver::{self, Engine, Roles};
 use jensen_math::simd::Simd;
 
-/// Returns the values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis, `batch` lists
-/// the records (all of them, in order, when `None`).
+/// Returns the values of all outputs at one draw. `inputs[slot]` holds input `slot`. With a record axis, `batch`
+/// lists the records. If it is `None`, all of them are used, in order.
 ///
 /// # Panics
 /// Panics if the inputs do not have the lengths of the graph's inputs.
@@ -148,7 +148,7 @@ fn node_value(
     }
 }
 
-/// A graph evaluated one draw at a time.
+/// A graph that is evaluated one draw at a time.
 struct Slow(Graph);
 
 impl Engine for Slow {

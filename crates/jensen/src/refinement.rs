@@ -150,7 +150,7 @@ fn ladder(refined: &Refined) -> Chart {
         .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
 }
 
-/// Returns a chart of the density of draws as bars, with that of a normal.
+/// Returns a chart of the density of draws as bars, with the density of a normal.
 fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
     let mut sorted = draws.to_vec();
     sorted.sort_by(f64::total_cmp);

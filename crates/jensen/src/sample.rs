@@ -349,8 +349,8 @@ fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
     |at| of_observations(&sample.variables[at])
 }
 
-/// Returns the summaries of all variables of a sample in order, combined from those of single observations and those of
-/// other variables.
+/// Returns the summaries of all variables of a sample in order, combined from the summaries of single observations and
+/// of other variables.
 fn in_order(
     sample: &Sample,
     others: Vec<ParameterSummary>,

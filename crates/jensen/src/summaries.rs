@@ -1,9 +1,9 @@
 //! Summaries of weighted draws of an approximation, or of refined draws.
 //!
 //! All draws of an approximation that are written have equal weights. The summaries use several times as many draws
-//! with Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards those of the posterior
-//! and give a standard error for each. The summaries also report the unweighted values. For refined draws, the summary
-//! of each quantity includes its own R̂ and effective sample size.
+//! with Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards the moments of the
+//! posterior and give a standard error for each. The summaries also report the unweighted values. For refined draws,
+//! the summary of each quantity includes its own R̂ and effective sample size.
 //!
 //! A summary omits a mean or a standard deviation that does not exist or that the draws do not determine; see
 //! [`with_tails`].
@@ -155,7 +155,7 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
 }
 
 /// Returns the summaries with smoothed importance weights, in the order of the columns. If a few draws have most of the
-/// total weight, or most of a quantity's weight, the summaries are those of the plain draws. Also returns the first
+/// total weight, or most of a quantity's weight, the summaries describe the plain draws. Also returns the first
 /// quantity for which neither is usable: it has too few effective draws, and the weights change its mean or its
 /// standard deviation by more than the policy allows. Only the variables whose numbers are in `wanted` have summaries.
 pub(crate) fn weighted(

@@ -396,8 +396,8 @@ impl Observer for Shifted<'_> {
     }
 }
 
-/// Returns columns that equal other columns except for location, scale and sign: each with the first column of its kind
-/// and the sign.
+/// Returns columns that equal other columns except for location, scale and sign: each with the first of the equal
+/// columns and the sign.
 ///
 /// Candidates have the same product with a fixed vector, up to the sign. They are then compared row by row.
 fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {

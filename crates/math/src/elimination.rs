@@ -136,7 +136,7 @@ fn subtract<V: F64x8>(rows: &mut [f64], k: usize, a: V, b: V) {
     put(rows, k, rest);
 }
 
-/// Exchanges row `p` of each lane with that of its pivot, in all columns of `n` rows.
+/// Exchanges row `p` of each lane with the row of its pivot, in all columns of `n` rows.
 #[inline(always)]
 fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     for (lane, pivot) in pivots.iter().enumerate() {

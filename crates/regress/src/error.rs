@@ -47,7 +47,7 @@ impl Error {
         }
     }
 
-    /// Returns an error at a location in a text.
+    /// Creates an error at a location in a text.
     pub fn at(text: &str, span: Span, message: impl Into<String>) -> Self {
         Self {
             place: Some((text.to_owned(), span)),

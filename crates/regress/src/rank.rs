@@ -4,8 +4,8 @@ use crate::basis::mean;
 use crate::error::Span;
 use crate::syntax::{Expr, Kind};
 
-/// Returns the first column that is a linear combination of earlier ones (and of a constant), with the columns
-/// involved.
+/// Finds the first column that is a linear combination of earlier columns (and of a constant). Returns it with the
+/// columns involved.
 pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<usize>)> {
     // As in R's `lm`, the criterion is the norm of the residual of a column after projection on the earlier ones,
     // relative to its own norm.

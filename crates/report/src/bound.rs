@@ -61,7 +61,7 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
     }
 }
 
-/// Places the stages on one iteration axis. A stage that counts from its own start is moved behind its predecessor.
+/// Arranges the stages on one iteration axis. A stage that counts from its own start is moved behind its predecessor.
 fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     let mut end = 0;
     let mut laid = Vec::new();

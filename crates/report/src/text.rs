@@ -30,7 +30,7 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// Returns whether a text is a spelling of NaN.
+/// Returns whether a text contains words instead of a number.
 pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }

@@ -109,7 +109,8 @@ pub enum ExprKind {
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `x'` for a vector, row vector or matrix. The transpose of a complex value is *not* conjugated.
     Transpose(Box<Expr>),
-    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then those of the vector or matrix.
+    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then the dimensions of the vector or
+    /// matrix.
     ///
     /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector, `m[:,
     /// j]` a vector, `m[i, :]` a row vector. Trailing dimensions without an index are kept whole.

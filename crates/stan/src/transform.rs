@@ -2,7 +2,7 @@
 //!
 //! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
 //! constrained value, with the log absolute determinant of the Jacobian, and back. If the value has more scalars than
-//! coordinates (a simplex, a correlation matrix), the determinant is that of the map to its free scalars, as stated at
+//! coordinates (a simplex, a correlation matrix), the determinant refers to the map to its free scalars, as stated at
 //! each transform. For `unit_vector` and related types it is Stan's convention, not a determinant.
 //!
 //! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the

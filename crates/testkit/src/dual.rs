@@ -11,9 +11,9 @@ pub trait Real:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// Returns a constant.
+    /// Creates a constant.
     fn constant(x: f64) -> Self;
-    /// Computes the value without derivatives.
+    /// Returns the value without derivatives.
     fn primal(self) -> f64;
     /// Returns the exponential.
     fn exp(self) -> Self;
@@ -24,7 +24,7 @@ pub trait Real:
     fn square(self) -> Self {
         self * self
     }
-    /// Returns the multiplication by a constant.
+    /// Multiplies by a constant.
     fn scale(self, c: f64) -> Self {
         self * Self::constant(c)
     }
@@ -37,7 +37,7 @@ pub trait Real:
             (one + self.exp()).ln()
         }
     }
-    /// Returns the log density of N(mean, (eˢ)²) at `self`, with all constants.
+    /// Returns the log density of N(mean, (eˢ)²) at `self`, with s = `log_sd` and all constants.
     fn normal_log_scale(self, mean: Self, log_sd: Self) -> Self {
         let standard = (self - mean) * (-log_sd).exp();
         Self::constant(-jensen_math::constants::HALF_LOG_TWO_PI)

@@ -1,4 +1,4 @@
-//! A clock that advances with each reading.
+//! A clock for tests that advances with each reading.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -152,8 +152,8 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Returns the number of draws for the final bound: that of the settings, or fewer for minibatch methods with many
-/// records.
+/// Returns the number of draws for the final bound: the number in the settings, or fewer for minibatch methods with
+/// many records.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

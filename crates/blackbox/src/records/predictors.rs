@@ -25,7 +25,7 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     /// `ℓₙ'` at the draws, B·K × draws.
     first: Vec<f64>,
-    /// The inputs of the columns other than those of the draws, B·K.
+    /// The inputs of the columns that do not belong to draws, B·K.
     second: Vec<f64>,
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,

@@ -163,8 +163,8 @@ pub(crate) fn beyond<D: LogDensity>(
 /// Mass of the posterior that refined draws miss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// Lower bound on the ratio of the missed variance to that of the draws, or of the missed mass to all mass that the
-    /// draws show.
+    /// Lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to all mass
+    /// that the draws show.
     pub share: f64,
     /// Points in the missed mass, `dim × count`. Their share of the chains equals the share of the mass, but is at
     /// least [`CHAINS`] chains.
@@ -269,7 +269,8 @@ pub(super) fn unanswered<D: LogDensity>(
     })
 }
 
-/// The mass that draws miss in a region of a coordinate, and its second moment relative to that of the draws.
+/// The mass that draws miss in a region of a coordinate, and its second moment relative to the second moment of the
+/// draws.
 struct Missed {
     coordinate: usize,
     from: usize,

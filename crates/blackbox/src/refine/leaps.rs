@@ -4,11 +4,11 @@
 //! from the middle of a Cauchy distribution to its tails, the gradient does not point the way. Particles that all start
 //! in one region then agree without visiting the other. At the posterior, some particles therefore also receive an
 //! independent proposal in a uniformly random direction. The logarithm of its distance is uniform over twelve powers of
-//! ten, or distributed like that of the particles. Proposals alternate between all coordinates together and a single
-//! coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the
-//! posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles then
-//! enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in
-//! between.
+//! ten, or distributed like the distances of the particles. Proposals alternate between all coordinates together and a
+//! single coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves
+//! the posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles
+//! then enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the
+//! density in between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -75,8 +75,8 @@ impl Distances<'_> {
     }
 }
 
-/// Computes the edges of [`STEPS`] intervals for the distances of all coordinates together, and for those of each
-/// coordinate alone, estimated from positions (`dim × lanes`, any number of sets of particles in sequence).
+/// Computes the edges of [`STEPS`] intervals for the distances of all coordinates together, and for the distances of
+/// each coordinate alone, estimated from positions (`dim × lanes`, any number of sets of particles in sequence).
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
     let particle_sets = || x.chunks(dim * lanes);
     let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));

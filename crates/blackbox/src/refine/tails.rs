@@ -268,8 +268,8 @@ impl Tails {
         }
     }
 
-    /// Computes derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with
-    /// respect to the outputs.
+    /// Computes derivatives with respect to the inputs, including the derivatives of the log Jacobian, from derivatives
+    /// with respect to the outputs.
     pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
         let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
         for ((i, _), (first, second)) in self.0.iter().zip(given) {

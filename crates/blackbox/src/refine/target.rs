@@ -41,7 +41,7 @@ impl Particles {
         }
     }
 
-    /// Overwrites particles by those of another set: pairs (to, from).
+    /// Overwrites particles by particles of another set: pairs (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -115,7 +115,8 @@ pub(super) struct Target<'a, D: LogDensity> {
     calls: Calls,
 }
 
-/// Scratch memory of a part: that of the density, its gradients, and the images of particles under the map.
+/// Scratch memory of a part: the scratch memory of the density, its gradients, and the images of particles under the
+/// map.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,

@@ -152,8 +152,8 @@ impl TransportMap {
         }
     }
 
-    /// Computes derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with
-    /// respect to the outputs.
+    /// Computes derivatives with respect to the inputs, including the derivatives of the log Jacobian, from derivatives
+    /// with respect to the outputs.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.pull(&way.slopes, grad, lanes);

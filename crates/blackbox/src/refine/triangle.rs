@@ -235,7 +235,7 @@ impl Triangle {
     }
 
     /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values.
-    /// Adds those that act through the dependence to `by_position`, including those of the log Jacobian.
+    /// Adds those that act through the dependence to `by_position`, including the derivatives of the log Jacobian.
     pub(super) fn pull(
         &self,
         passage: &Passage,

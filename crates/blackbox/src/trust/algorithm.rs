@@ -63,7 +63,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: TrustSettings,
     start: Vec<f64>,
-    /// Separates the draws of one fit from those of another with the same seed.
+    /// Separates the draws of two fits with the same seed.
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,

@@ -78,7 +78,8 @@ impl Gradient {
         }
     }
 
-    /// Computes the jackknife's estimate of the squared deviation of the mean, in the norm dual to that of the region.
+    /// Computes the jackknife's estimate of the squared deviation of the mean, in the norm that is dual to the norm of
+    /// the region.
     pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
         let k = self.groups.len() as f64;
         let mut scaled = vec![0.0; self.mean.len()];
@@ -396,8 +397,8 @@ mod tests {
         );
     }
 
-    /// Over many samples the mean agrees with that of a large sample, and the jackknife's deviation agrees with the
-    /// observed one.
+    /// Over many samples the mean agrees with the mean of a large sample, and the jackknife's deviation agrees with the
+    /// observed deviation.
     #[test]
     fn the_jackknife_knows_the_noise() {
         let density = Scalar(EightSchools { centred: false });

@@ -54,8 +54,8 @@ pub struct LdaFit {
     /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The final value of an inferred global temperature in the run that was kept, and that of the other run if there
-    /// were two.
+    /// The final value of an inferred global temperature in the run that was kept, and its final value in the other run
+    /// if there were two.
     pub rests: Vec<Rest>,
     /// The temperature of each document, if documents have their own and some of them are not 1. NaN for documents
     /// without words.
@@ -155,7 +155,7 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
 /// Like [`fit`], and with the same bits, but `shards` compute the local steps.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint is then that of the last complete
+/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint then belongs to the last complete
 /// step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,

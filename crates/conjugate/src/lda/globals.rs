@@ -168,7 +168,7 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Sets α to that of the settings in a checkpoint of an earlier version, which did not learn α.
+    /// Sets α to its value in the settings of a checkpoint from an earlier version. That version did not learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];

@@ -445,10 +445,10 @@ simd32_fn! {
         }
     }
 
-    /// Adds `Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from` to
-    /// `out[m]`. This is the tempered normaliser of a document minus the normaliser of a document without words. The
-    /// ratios are interpolated between `knots`. `active` lists the columns' topics. If it is empty, the columns are all
-    /// topics in order.
+    /// Computes `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds
+    /// `from`: the tempered normaliser of a document minus the normaliser of a document without words. The ratios are
+    /// interpolated between `knots`. `active` lists the columns' topics. If it is empty, the columns are all topics in
+    /// order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
         active: &[u32],

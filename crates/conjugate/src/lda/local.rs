@@ -422,10 +422,10 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns minus that of a document without words, ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
-    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is
-    /// large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n >
-    /// 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
+    /// Writes E[log θ_k] of the columns minus its value for a document without words, ψ(γ_k) − ψ(α_k), and returns
+    /// ψ(Σγ) − ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature
+    /// of ψ is large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n
+    /// | n > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -694,7 +694,7 @@ mod tests {
             .collect()
     }
 
-    /// Expected counts by the formula, over all topics, to convergence.
+    /// Computes expected counts by the formula over all topics, to convergence.
     fn plainly(alpha: f64, rows: &[f32], counts: &[f32]) -> Vec<f64> {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         let mut phi = vec![1.0 / TOPICS as f64; counts.len() * TOPICS];

@@ -58,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// Computes the score from the scores of all documents, in order.
+    /// Returns the score computed from the scores of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();

@@ -203,7 +203,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// A part without a neighbour moves up the tree unchanged.
+    /// Returns the sum. A part without a neighbour moves up the tree unchanged.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -265,7 +265,7 @@ impl Part {
         Self { terms, ..self }
     }
 
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -310,7 +310,7 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// Number of bytes of [`encode`](Self::encode).
+    /// Returns the number of bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))

@@ -19,7 +19,7 @@ pub struct Topics {
     pub eta: f64,
     /// λ as a V × K array: `lambda[v * topics + k]`. Each element is at least η.
     pub lambda: Vec<f32>,
-    /// Number of stochastic steps, including those of earlier fits.
+    /// Number of stochastic steps, including steps of earlier fits.
     pub steps: u64,
     /// Number of documents that the statistics represent.
     pub population: f64,

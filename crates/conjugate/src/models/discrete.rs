@@ -223,8 +223,8 @@ impl Components for Poissons {
         }
     }
 
-    /// The sum runs outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps
-    /// of a sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
+    /// Sums outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps of a
+    /// sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
     /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {

@@ -219,7 +219,7 @@ pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>,
 /// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors
-/// Returns the errors of [`build`](build::build) and [`Corpus::divide`], and those of `work`.
+/// Returns the errors of [`build`](build::build), of [`Corpus::divide`] and of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,

@@ -10,7 +10,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::DataError;
 
-/// Largest memory of an xz stream in KiB: eight times that of `xz -9`.
+/// Largest memory of an xz stream in KiB: eight times the memory of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
 /// Number of bytes read at once.

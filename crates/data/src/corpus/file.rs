@@ -125,7 +125,7 @@ impl CorpusFile {
         Ok(corpus)
     }
 
-    /// Returns whether the first bytes of a file are those of a corpus.
+    /// Returns whether a file starts with the first bytes of a corpus.
     pub fn is_corpus(path: &Path) -> bool {
         use std::io::Read;
         let mut head = [0; HEAD.len()];

@@ -1,7 +1,7 @@
 //! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
 //!
 //! `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is not a
-//! corpus. The documents are those of all shards, concatenated.
+//! corpus. The documents are the concatenated documents of all shards.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -32,7 +32,7 @@ pub struct Roles {
     pub log_likelihood: Vec<String>,
     /// Draws of data from the model; `y_rep` and `y_pred` predict `y`.
     pub predictive: Vec<String>,
-    /// Whether the draws are those of an approximation, with weights.
+    /// Whether the draws come from an approximation and have weights.
     pub approximate: bool,
     /// Names of dimensions and labels along them.
     pub coordinates: Coordinates,

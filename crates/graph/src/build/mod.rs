@@ -1,4 +1,4 @@
-//! Constructors: shape checks, constant folding and local simplification.
+//! Constructors of nodes, with shape checks, constant folding and local simplification.
 //!
 //! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar definitions.
 //! Simplifications keep the value up to rounding and never turn a finite value into a non-finite one. `0 · x` becomes 0
@@ -11,7 +11,7 @@ mod sums;
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
-/// A derivative that is zero almost everywhere.
+/// The derivative of an operation that is zero almost everywhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Zero;
 
@@ -34,12 +34,12 @@ macro_rules! binary {
 }
 
 impl Graph {
-    /// Returns a new per-lane input of `len` elements (a draw, a tangent).
+    /// Creates a per-lane input of `len` elements, such as a draw or a tangent.
     pub fn input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Lane)
     }
 
-    /// Returns a new input of `len` elements with one value for all lanes. Its gradient is a sum over lanes.
+    /// Creates an input of `len` elements with one value for all lanes. Its gradient is a sum over lanes.
     pub fn shared_input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Shared)
     }
@@ -56,7 +56,7 @@ impl Graph {
         self.push(Op::Input(slot as u32), &[], Shape::fixed(len))
     }
 
-    /// Returns a record column of `width` numbers for each record.
+    /// Creates a record column with `width` numbers for each record.
     ///
     /// # Panics
     /// Panics if the numbers do not fill whole records, or `width` is zero.
@@ -72,22 +72,22 @@ impl Graph {
         self.push(Op::Record(id), &[], Shape::per_record(width))
     }
 
-    /// Returns a record column of element indices, for [`gather_record`](Self::gather_record).
+    /// Creates a record column of element indices, for [`gather_record`](Self::gather_record).
     pub fn record_indices(&mut self, indices: &[u32]) -> crate::ir::RecordId {
         self.intern_record(RecordColumn::Indices(indices.into()))
     }
 
-    /// The number of records in the batch, as a value.
+    /// Returns the number of records in the batch, as a node.
     pub fn records_in_batch(&mut self) -> NodeId {
         self.push(Op::RecordCount, &[], Shape::SCALAR)
     }
 
-    /// Returns a constant scalar.
+    /// Creates a constant scalar.
     pub fn constant(&mut self, value: f64) -> NodeId {
         self.vector(&[value])
     }
 
-    /// Returns a constant table.
+    /// Creates a constant vector.
     pub fn vector(&mut self, values: &[f64]) -> NodeId {
         let id = self.intern_const(values);
         self.push(Op::Const(id), &[], Shape::fixed(values.len()))
@@ -127,7 +127,7 @@ impl Graph {
         shape
     }
 
-    /// Returns an elementwise operation, in which scalars broadcast against the other shape.
+    /// Applies an elementwise operation. Scalars broadcast against the other shape.
     pub fn elem(&mut self, op: ElemOp, args: &[NodeId]) -> NodeId {
         assert_eq!(args.len(), op.arity(), "arguments of {}", op.name());
         let shape = self.broadcast_shape(args);
@@ -168,30 +168,30 @@ impl Graph {
     }
 
     unary! {
-        /// `-x`.
+        /// Returns `-x`.
         neg => Neg;
-        /// `1 / x`.
+        /// Returns `1 / x`.
         recip => Recip;
-        /// `x²`.
+        /// Returns `x²`.
         square => Square;
-        /// `√x`.
+        /// Returns `√x`.
         sqrt => Sqrt;
-        /// `eˣ`.
+        /// Returns `eˣ`.
         exp => Exp;
-        /// `log x`.
+        /// Returns `log x`.
         log => Log;
     }
 
     binary! {
-        /// `x + y`.
+        /// Returns `x + y`.
         add => Add;
-        /// `x - y`.
+        /// Returns `x - y`.
         sub => Sub;
-        /// `x · y`.
+        /// Returns `x · y`.
         mul => Mul;
-        /// `x / y`.
+        /// Returns `x / y`.
         div => Div;
-        /// `xʸ`.
+        /// Returns `xʸ`.
         pow => Pow;
     }
 
@@ -206,7 +206,7 @@ impl Graph {
         self.mul(c, x)
     }
 
-    /// Returns the standard normal density.
+    /// Returns the standard normal density at x.
     pub(crate) fn normal_density(&mut self, x: NodeId) -> NodeId {
         let s = self.square(x);
         let h = self.scale(-0.5, s);

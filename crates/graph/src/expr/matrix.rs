@@ -4,7 +4,7 @@ use super::Expr;
 use crate::ir::Graph;
 use crate::ops::MatMul;
 
-/// A matrix that contains the elements of a vector in column-major order.
+/// A matrix whose elements are those of a vector, column by column.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'b> {
     elements: Expr<'b>,
@@ -48,18 +48,18 @@ impl<'b> Matrix<'b> {
         self.cols
     }
 
-    /// Returns all elements in column-major order.
+    /// Returns all elements, column by column.
     pub fn elements(self) -> Expr<'b> {
         self.elements
     }
 
-    /// Returns the product with a vector.
+    /// Multiplies the matrix by a vector.
     #[track_caller]
     pub fn mul_vec(self, x: Expr<'b>) -> Expr<'b> {
         self.mul(x.reshape(self.cols, 1)).elements
     }
 
-    /// The matrix product.
+    /// Multiplies the matrix by another matrix.
     #[track_caller]
     #[expect(
         clippy::should_implement_trait,
@@ -117,7 +117,7 @@ impl<'b> Matrix<'b> {
     }
 
     /// Returns the lower Cholesky factor of a symmetric positive definite matrix, of which only the lower triangle is
-    /// read. It is NaN if the matrix is not positive definite.
+    /// read. The factor is NaN if the matrix is not positive definite.
     #[track_caller]
     pub fn cholesky(self) -> Matrix<'b> {
         self.square("the Cholesky factor", |graph, args, n| {
@@ -134,7 +134,7 @@ impl<'b> Matrix<'b> {
         det.elements
     }
 
-    /// Returns `x` with `L x = b` for this lower triangular matrix L.
+    /// Solves `L x = b` for `x`, where L is this lower triangular matrix.
     #[track_caller]
     pub fn solve_lower(self, b: Expr<'b>) -> Expr<'b> {
         let b = b.reshape(self.rows, 1).elements;
@@ -180,12 +180,12 @@ impl<'b> RecordMatrix<'b> {
         Self { columns }
     }
 
-    /// Returns the column `j`, one number per record.
+    /// Returns column `j`, with one number per record.
     pub fn column(&self, j: usize) -> Option<Expr<'b>> {
         self.columns.get(j).copied()
     }
 
-    /// Returns the product of each record's row with the vector `x`.
+    /// Multiplies each record's row by the vector `x`.
     #[track_caller]
     pub fn mul_vec(&self, x: Expr<'b>) -> Expr<'b> {
         if self.columns.len() != x.len() {

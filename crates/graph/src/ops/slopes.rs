@@ -1,5 +1,5 @@
-//! Derivatives of elementwise operations that take more than one line, as graph expressions of the arguments and the
-//! result.
+//! Builds derivatives of elementwise operations that take more than one line, as graph expressions of the arguments
+//! and the result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
@@ -12,7 +12,7 @@ pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     g.select(at_zero, infinite, x)
 }
 
-/// Returns y xʸ⁻¹; 0 if it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
+/// Returns y xʸ⁻¹, or 0 if it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
 pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
@@ -25,8 +25,7 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
-/// Returns the derivative with respect to x of log Φ(x), or of log Φ(x) + x² / 2 for x below zero, computed from its
-/// value.
+/// Returns the derivative with respect to x of log Φ(x), or of log Φ(x) + x² / 2 for x below zero, from its value.
 pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
     let (zero, half) = (g.constant(0.0), g.constant(-0.5));
     let above = g.elem(ElemOp::Fmax, &[x, zero]);
@@ -51,8 +50,8 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// Returns the derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a: the slope
-/// times (log x − ψ(a) − `by_a`).
+/// Returns the derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a. It is the
+/// slope times (log x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);
@@ -85,8 +84,8 @@ pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete beta
-/// function with respect to a or b.
+/// Returns the derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete
+/// beta function with respect to a or b.
 pub(super) fn beta_mixed(
     g: &mut Graph,
     by_a: bool,
@@ -108,8 +107,8 @@ pub(super) fn beta_mixed(
     g.mul(slope, change)
 }
 
-/// Returns the derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees of
-/// freedom.
+/// Returns the derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees
+/// of freedom.
 pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, one) = (g.constant(0.5), g.constant(1.0));
     let (above, below) = (g.add(n, one), g.mul(half, n));
@@ -153,7 +152,7 @@ pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) ->
     g.mul(slope, change)
 }
 
-/// Returns exp(−h² (1 + a²) / 2) / (1 + a²)
+/// Returns exp(−h² (1 + a²) / 2) / (1 + a²).
 pub(super) fn gauss_tail(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     let (one, half) = (g.constant(1.0), g.constant(-0.5));
     let (h, a) = (g.square(h), g.square(a));
@@ -164,7 +163,7 @@ pub(super) fn gauss_tail(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.div(e, stretch)
 }
 
-/// Returns the derivative of Owen's T by h: −φ(h) (Φ(a h) − ½).
+/// Returns the derivative of Owen's T with respect to h: −φ(h) (Φ(a h) − ½).
 pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     let (half, density, arm) = (g.constant(0.5), g.normal_density(h), g.mul(a, h));
     let p = g.elem(ElemOp::NormalCdf, &[arm]);
@@ -172,8 +171,8 @@ pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.mul(density, gap)
 }
 
-/// Returns the derivative with respect to z of the logarithm `out` of the skew normal distribution function with shape
-/// a.
+/// Returns the derivative with respect to z of the logarithm `out` of the skew normal distribution function with
+/// shape a.
 pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, norm) = (g.constant(-0.5), g.constant((2.0 * INV_SQRT_2PI).ln()));
     let (square, arm) = (g.square(z), g.mul(a, z));
@@ -184,7 +183,8 @@ pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> Nod
     g.exp(ratio)
 }
 
-/// The same with respect to the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)) over the distribution function.
+/// Returns the derivative of the same logarithm with respect to the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)),
+/// divided by the distribution function.
 pub(super) fn skew_shape(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, half) = (g.constant(1.0), g.constant(-0.5));
     let (square, shape) = (g.square(z), g.square(a));
@@ -198,7 +198,7 @@ pub(super) fn skew_shape(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> Nod
     g.mul(c, slope)
 }
 
-/// Returns cos u − 1 = −2 sin²(u/2)
+/// Returns cos u − 1 = −2 sin²(u/2).
 fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     let (half, two) = (g.constant(0.5), g.constant(-2.0));
     let u = g.mul(half, u);
@@ -215,8 +215,8 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// Returns the derivative of the mean with respect to the upper end u: the density there times its deviation from the
-/// mean.
+/// Returns the derivative of the mean with respect to the upper end u. It is the density there times its deviation
+/// from the mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);
@@ -225,7 +225,7 @@ pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean:
     g.mul(density, gap)
 }
 
-/// Returns the derivative of `out` = log I_v(x) by x: I_{v+1}/I_v + v/x.
+/// Returns the derivative of `out` = log I_v(x) with respect to x: I_{v+1}/I_v + v/x.
 pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let one = g.constant(1.0);
     let next = g.add(v, one);
@@ -236,7 +236,7 @@ pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> N
     g.add(ratio, power)
 }
 
-/// Returns the derivative with respect to x of the derivative with respect to the order, `by_v`.
+/// Returns the derivative with respect to x of `by_v`, the derivative with respect to the order.
 pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> NodeId {
     let (one, this) = (g.constant(1.0), g.elem(ElemOp::LogBesselI, &[v, x]));
     let order = g.add(v, one);
@@ -248,7 +248,7 @@ pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> 
     g.add(ratio, power)
 }
 
-/// Computes `factor` times the difference or sum of the Bessel functions of the next lower and next higher order.
+/// Returns `factor` times the difference or sum of the Bessel functions of the next lower and next higher order.
 pub(super) fn neighbours(
     g: &mut Graph,
     op: ElemOp,
@@ -263,7 +263,8 @@ pub(super) fn neighbours(
     g.mul(factor, both)
 }
 
-/// The derivative with respect to w, `step` times, of a derivative of the density, `out` of order k, divided by it.
+/// Differentiates `out`, a derivative of the density of order k, `step` times with respect to w, and divides the
+/// result by `out`.
 pub(super) fn wiener_change(
     g: &mut Graph,
     [x, w, k]: [NodeId; 3],
@@ -295,8 +296,8 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
     g.sub(density, norm)
 }
 
-/// The derivative of a quantile x of the beta distribution with respect to a shape: that of the distribution function,
-/// which follows from the derivative `by_shape` of its logarithm, divided by the density.
+/// Returns the derivative of a quantile x of the beta distribution with respect to a shape. It is the derivative of
+/// the distribution function, which follows from the derivative `by_shape` of its logarithm, divided by the density.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

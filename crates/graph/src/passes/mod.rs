@@ -15,7 +15,7 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// Returns the standard pipeline before differentiation: re-rolling, compaction, and moving data factors into the
+/// Runs the standard pipeline before differentiation: re-rolling, compaction, and moving data factors into the
 /// columns of predictors.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;

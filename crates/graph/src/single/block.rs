@@ -1,4 +1,4 @@
-//! The steps of a plan over one block of lanes.
+//! Runs the steps of a plan over one block of lanes.
 
 use crate::ops::MatMul;
 use crate::single::kernels::{Run, run_sum, slow_map};
@@ -6,7 +6,7 @@ use crate::single::plan::{Instruction, Location, Plan, Region, Step, TILE};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram};
 
-/// One block of lanes.
+/// Runs steps on one block of lanes.
 pub(super) struct Runner<'a> {
     pub program: &'a SingleProgram,
     pub memory: Memory<'a>,
@@ -39,7 +39,7 @@ impl Runner<'_> {
     }
 
     /// # Safety
-    /// Inputs and workspace fit the program.
+    /// The inputs and the workspace must fit the program.
     pub(super) unsafe fn run(&self, plan: &Plan) {
         for step in &plan.steps {
             // SAFETY: the program whose plan these steps belong to sized the runner's memory.

@@ -29,8 +29,8 @@ pub struct Uniformity {
     pub degrees: usize,
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
-    /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks.
-    /// Each deviation is measured by its tail probability. This test decides.
+    /// p-value of the largest deviation of the empirical distribution function of the ranks from the distribution
+    /// function of uniform ranks. Each deviation is measured by its tail probability. This test decides.
     pub ecdf_p: f64,
 }
 

@@ -77,7 +77,7 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
     }
 }
 
-/// Returns the distribution function of ranks minus that of uniform ranks, in its envelope.
+/// Returns the distribution function of ranks minus the distribution function of uniform ranks, in its envelope.
 fn difference(ranks: &[u32], envelope: &[(f64, f64)]) -> Chart {
     let quantile = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
     let share = |k: usize| {

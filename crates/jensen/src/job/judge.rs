@@ -4,7 +4,7 @@ use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The largest final temperature that counts as that of the model itself.
+/// The largest final temperature that counts as T = 1.
 ///
 /// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge either near 1 or
 /// far from it. A hundredth is too small to change an assignment, but large compared with the remaining distance of a

@@ -50,8 +50,8 @@ fn doubt(
 }
 
 /// Returns independent normal columns, the plain model for factors. Each column has its own mean and a variance that is
-/// at least that of the stated noise. Each of the two parameters of a column costs half the logarithm of the number of
-/// points (Schwarz 1978).
+/// at least the variance of the stated noise. Each of the two parameters of a column costs half the logarithm of the
+/// number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();

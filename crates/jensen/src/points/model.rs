@@ -23,7 +23,7 @@ const ALGORITHM: &str = "mixture";
 pub struct MixtureModel {
     /// The kind of components.
     pub kind: Kind,
-    /// Columns whose kind differs from that of the rest.
+    /// Columns whose kind differs from the kind of the rest.
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, ascending.
     pub levels: Vec<Vec<f64>>,

@@ -304,8 +304,8 @@ pub struct Effect {
 
 /// Returns the average effects of columns over the rows of a table, as defined by the R package marginaleffects
 /// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean
-/// slope of the expected response, and that of a factor is the mean difference of each level from the first. Rows keep
-/// their groups. For successes among trials the expected response is a probability.
+/// slope of the expected response, and the effect of a factor is the mean difference of each level from the first. Rows
+/// keep their groups. For successes among trials the expected response is a probability.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or a column is missing or has values that are not in the fit.

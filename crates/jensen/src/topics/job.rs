@@ -32,7 +32,7 @@ const FEWEST: f64 = 3.0;
 /// Number of standard errors of its own score by which a fit may be below the plain model.
 const ERRORS: f64 = 2.0;
 
-/// A number of passes larger than that of any run.
+/// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
 
 /// A fit of topics that is ready to run.

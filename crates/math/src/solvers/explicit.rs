@@ -17,7 +17,7 @@ pub(super) struct Pair {
     /// Weights of the better solution; empty if they are those of the last stage, which then lies at the end of the
     /// step.
     weights: Option<&'static [f64]>,
-    /// Weights of the better solution minus those of the other one.
+    /// Weights of the better solution minus the weights of the other solution.
     errors: &'static [f64],
     /// Weights of a coarser error estimate, if there are two: e²/√(e² + c²/100) for an error e and a coarser one c.
     correction: Option<&'static [f64]>,

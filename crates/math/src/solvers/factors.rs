@@ -57,7 +57,7 @@ fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     }
 }
 
-/// Exchanges row `p` of each lane with that of its pivot, in `columns` columns of `n` rows.
+/// Exchanges row `p` of each lane with the row of its pivot, in `columns` columns of `n` rows.
 fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, usize)) {
     let lanes = pivots.len();
     for (lane, pivot) in pivots.iter().enumerate() {

@@ -3,7 +3,7 @@
 //! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
 //! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
 //! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K
-//! followed by those of M. With `F = y′ − f(y)`, all this equals `radau`.
+//! followed by the columns of M. With `F = y′ − f(y)`, all this equals `radau`.
 //!
 //! The state of algebraic variables at the start is irrelevant: the last stage satisfies all equations, and no part of
 //! it depends on them. From a start that violates the equations without derivatives, the solution would jump, so such

@@ -139,8 +139,8 @@ pub(super) struct Front {
     /// Rates at `states`, valid unless `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// Stages: in the forward pass those of the last accepted step, if the next step starts with them, and in the
-    /// backward pass those of the current step, if they were stored.
+    /// Stages: in the forward pass the stages of the last accepted step, if the next step starts with them, and in the
+    /// backward pass the stages of the current step, if they were stored.
     pub stages: Vec<f64>,
     /// The length of the last step, in the time of the current interval; 0 before the first.
     pub before: Vec<f64>,
@@ -182,7 +182,7 @@ impl Ode {
         self.states * self.times
     }
 
-    /// Parameters of the system: those of the right-hand side and the ends of the interval.
+    /// Parameters of the system: the parameters of the right-hand side and the ends of the interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
     }

@@ -139,7 +139,7 @@ impl Root {
     }
 
     /// Computes the derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The
-    /// system has two copies. The rates of the second copy are the derivatives of those of the first.
+    /// system has two copies. The rates of the second copy are the derivatives of the rates of the first copy.
     pub fn tangent(
         &self,
         system: &mut dyn System,

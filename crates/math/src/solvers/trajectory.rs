@@ -20,7 +20,7 @@ const HEAD: usize = 4;
 struct Block {
     /// The front.
     front: usize,
-    /// The rows of the step among those of all blocks: [`HEAD`], states at the start, stages.
+    /// The rows of the step among the rows of all blocks: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
 }
 
@@ -218,7 +218,7 @@ impl Ode {
         }
     }
 
-    /// Adds the adjoints of the parameters of one step to those of the arguments.
+    /// Adds the adjoints of the parameters of one step to the adjoints of the arguments.
     fn collect(&self, x: Arguments<'_>, front: &Front, parameters: &[f64], out: &mut [f64]) {
         let lanes = front.lanes;
         for slot in 0..lanes {

@@ -42,7 +42,7 @@ fn fit(first: &Family, second: &Family) -> bool {
         && first.is_of_logs() == second.is_of_logs()
 }
 
-/// Returns the mixture of `first, second`.
+/// Returns the mixture of the two families in `parts`, which has the form `first, second`.
 ///
 /// # Errors
 /// Fails if there are not two families, or they cannot be mixed.
@@ -109,7 +109,7 @@ fn mixed(first: &'static Family, second: &'static Family) -> Family {
     }
 }
 
-/// Returns a template with the parameters of one of the two families.
+/// Renames the parameters in a template to those of one of the two families.
 fn numbered(family: &Family, template: &str, number: usize) -> String {
     let names = family.parameters.iter().map(|p| p.name).chain(["mu"]);
     names.fold(template.to_owned(), |text, name| {
@@ -117,7 +117,7 @@ fn numbered(family: &Family, template: &str, number: usize) -> String {
     })
 }
 
-/// Returns the density and its random numbers.
+/// Returns the Stan functions for the density and for its random numbers.
 fn functions(first: &Family, second: &Family, arguments: &[String]) -> String {
     let (kind, y) = match first.is_discrete() {
         true => ("lpmf", "int"),

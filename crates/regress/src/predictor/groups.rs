@@ -164,8 +164,8 @@ impl Maker<'_, '_> {
         Ok(Factor::of_words(&labels))
     }
 
-    /// Returns the levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each, which sum to 1
-    /// in every row.
+    /// Returns the levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each column. The
+    /// weights of a row sum to 1.
     fn memberships(&mut self, call: &Expr, arguments: &[Argument]) -> Result<Memberships> {
         let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "weights");
         if let Some(strange) = arguments.iter().find(strange) {

@@ -31,7 +31,7 @@ const FUNCTIONS: [(&str, &str); 22] = [
     ("pnorm", "Phi"),
 ];
 
-/// Declares the columns of a formula, and rejects functions and operators that are not supported.
+/// Declares the columns of a formula, and checks that its functions and operators are supported.
 ///
 /// # Errors
 /// Fails if the formula calls an unknown function, or uses an operator that does not apply to numbers.
@@ -44,7 +44,7 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
     Ok(())
 }
 
-/// Rejects a parameter of a nonlinear formula without a prior, because the data do not determine its scale.
+/// Checks that a parameter of a nonlinear formula has a prior, because the data do not determine its scale.
 ///
 /// # Errors
 /// Fails if a parameter has no prior.

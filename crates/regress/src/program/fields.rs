@@ -62,7 +62,7 @@ fn edges(writer: &mut Writer<'_>, field: &Field, s: &str) {
 }
 
 /// Writes a field of unit scale that sums to 0 over every component of the map. Regions without neighbours are
-/// independent.
+/// independent. Returns the name of the field.
 fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let mut names = Vec::new();
     for (at, size) in field.map.parts.iter().enumerate() {

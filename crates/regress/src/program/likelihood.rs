@@ -250,7 +250,7 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// Returns the lines that compute all predictors, and the parameters of these predictors.
+/// Returns the lines that compute all predictors, and the family's parameters with these predictors.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
@@ -293,7 +293,7 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// Returns the predictor of a category.
+/// Returns the name of the predictor of a category.
 fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     let category = predictor.parameter.strip_prefix("mu_").unwrap_or("");
     format!("eta_{}", writer.identifier(category))
@@ -308,7 +308,7 @@ fn is_fused(writer: &Writer<'_>) -> bool {
         .is_some_and(|(link, _, _)| link == regression.link)
 }
 
-/// Returns a template with its placeholders replaced, for one row or for all.
+/// Replaces the placeholders of a template, for one row or for all rows.
 fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     let regression = writer.regression;
     let row = if one { "[n]" } else { "" };
@@ -350,7 +350,7 @@ fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     text
 }
 
-/// Returns the density of the fit and its arguments.
+/// Returns the name of the density of the fit, and its arguments.
 fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     let family = writer.regression.family;
     match family.fused.filter(|_| is_fused(writer)) {
@@ -359,7 +359,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the log likelihood of row n, including censoring and bounds, between `into` and `close`.
+/// Returns statements that compute the log likelihood of row n, including censoring and bounds. Each value stands
+/// between `into` and `close`.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);
@@ -407,7 +408,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// Returns the predictors of row n, for each category except the first, or for each response.
+/// Returns the predictors of row n, one per category except the first, or one per response.
 fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
@@ -417,7 +418,7 @@ fn means(writer: &mut Writer<'_>) -> String {
     rest.join(", ")
 }
 
-/// Returns the statement of the likelihood.
+/// Returns the statement of the likelihood, line by line.
 fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let observed = &regression.observed;
@@ -439,7 +440,7 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// Returns a replicated response of row n.
+/// Returns the expression that draws a replicated response of row n.
 pub fn replicate(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let (name, arguments) = match regression.family.response {
@@ -454,7 +455,7 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
     }
 }
 
-/// Returns the mean of row n, or `None` for categories and several responses.
+/// Returns the expression for the mean of row n, or `None` for categories and several responses.
 pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     let family = writer.regression.family;
     match family.has_categories() || family.has_columns() {

@@ -38,7 +38,7 @@ pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// Returns a statistic of the response, or of one of several responses.
+/// Returns the name of a statistic of the response, or of one of several responses.
 fn of_response(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> String {
     let categories = writer.regression.observed.categories.iter();
     let own = predictor.parameter.strip_prefix("mu_");
@@ -128,7 +128,7 @@ fn has_scale_parameters(writer: &Writer<'_>) -> bool {
         .any(|p| p.prior.is_empty())
 }
 
-/// Adds a prior under its printed name.
+/// Writes a prior under its printed name. The default is `usual`. Returns whether the user gave the prior.
 pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
@@ -288,8 +288,8 @@ pub fn is_centred(predictor: &Predictor) -> bool {
     !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
 }
 
-/// Returns the difference between the intercept at the means of the columns and the intercept at zero; nothing without
-/// columns.
+/// Returns the difference between the intercept at the means of the columns and the intercept at zero. Returns `None`
+/// without columns.
 pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     let s = suffix(writer, predictor);
     let mut terms = Vec::new();
@@ -363,7 +363,7 @@ pub fn scales(
     Some(size)
 }
 
-/// Returns the lines that accumulate a predictor in a vector with this name.
+/// Returns the lines that accumulate a predictor in the vector `name`.
 pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let s = suffix(writer, predictor);
     let ordinal =

@@ -54,7 +54,7 @@ pub struct Program {
     pub shown: Vec<String>,
 }
 
-/// Returns the program of a regression.
+/// Writes the program of a regression.
 ///
 /// # Errors
 /// Fails if a prior has no target in the model.

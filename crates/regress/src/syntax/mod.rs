@@ -90,7 +90,7 @@ pub fn is_constant(name: &str) -> bool {
     matches!(name, "TRUE" | "FALSE" | "T" | "F" | "pi" | "NA" | "NULL")
 }
 
-/// Returns a name in the syntax of formulas.
+/// Formats a name in the syntax of formulas.
 fn spelled(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '.' || c == '_')
         && name

@@ -74,8 +74,8 @@ impl HeatMap {
         }
     }
 
-    /// Sets the scale of colours: its label, whether it is logarithmic, and its range if it differs from the range of
-    /// the values.
+    /// Sets the scale of colours: its label, its range if it differs from the range of the values, and whether it is
+    /// logarithmic.
     pub fn value(self, axis: Axis) -> Self {
         Self {
             value: axis,

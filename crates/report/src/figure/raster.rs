@@ -203,7 +203,7 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Converts outlines of a font, where y grows upwards, to outlines of a scene, where y grows downwards.
+/// Converts outlines of a font, whose y grows upwards, to outlines of a scene.
 struct Letters {
     path: PathBuilder,
     scale: f64,

@@ -210,8 +210,7 @@ pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
-/// Returns the glyph of a character and its advance in ems. Characters that the font lacks have the glyph of an unknown
-/// character.
+/// Returns the glyph of a character, or the glyph for unknown characters, and its advance in ems.
 pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font

@@ -110,7 +110,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Writes a text in the place of the curve.
+    /// Writes a text instead of the curve.
     fn say(&self, scene: &mut Scene, words: &str) {
         let middle = (
             (self.left + self.right) / 2.0,

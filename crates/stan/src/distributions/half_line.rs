@@ -509,8 +509,8 @@ fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Adds the log density of the time at which a process with drift leaves through its upper boundary. It is computed
-/// from the density of a process without drift that leaves the interval (0, 1) through the lower boundary.
+/// Computes the time at which a process with drift leaves through its upper boundary, from the time of a process
+/// without drift through the lower boundary of the interval (0, 1).
 fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);

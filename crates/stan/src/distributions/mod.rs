@@ -2,8 +2,8 @@
 //! of terms with the arguments on which they depend, its distribution functions and sampler, and the same formulas over
 //! the graph. All distributions share the code for vectorisation, sizes and domain checks.
 //!
-//! A new distribution needs its signatures in `program/signatures/library.sig` and one row in the file of its kind
-//! here.
+//! A new distribution needs its signatures in `program/signatures/library.sig` and one row in the file for its kind of
+//! distribution here.
 //!
 //! | file | subject |
 //! | --- | --- |

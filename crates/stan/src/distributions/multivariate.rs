@@ -20,8 +20,8 @@ pub enum OverRecords {
     All,
 }
 
-/// A distribution of whole values, with everything that its functions need for values and for the graph. These
-/// functions use the shapes of their arguments. The names are the full names of the functions.
+/// The row of a distribution of whole values, with everything that its functions need for values and for the graph. Its
+/// functions use the shapes of their arguments, and its names are the names of the functions.
 pub struct Multivariate {
     /// The name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

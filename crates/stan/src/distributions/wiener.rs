@@ -22,7 +22,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The number of nodes over the range of starts, and over the range of times.
+/// Numbers of nodes over the range of starts and over the range of times.
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 

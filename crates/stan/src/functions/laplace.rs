@@ -228,7 +228,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
 /// Returns the positions, counted from 0, of the latent variables of the counts.
 ///
 /// # Errors
-/// Fails if their number differs from that of the counts, or one is out of range.
+/// Fails if their number differs from the number of counts, or one is out of range.
 pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {

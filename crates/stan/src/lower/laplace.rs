@@ -383,8 +383,8 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Returns whether the Hessian has entries outside its blocks. It compares the products of the Hessian and of the
-/// blocks with a vector, at a point where the Hessian is finite.
+/// Returns whether the Hessian has entries outside its blocks: its product with a vector differs from the product of
+/// the blocks, at a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     /// The smallest difference that is not rounding error, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;

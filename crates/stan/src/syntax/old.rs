@@ -160,7 +160,7 @@ impl<'a> Old<'a> {
         at
     }
 
-    /// Returns whether brackets contain only commas, as the brackets of arguments do.
+    /// Returns whether brackets contain only commas, as in the types of arguments.
     fn is_unsized(&self, open: usize, close: usize) -> bool {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }

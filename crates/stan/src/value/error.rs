@@ -286,7 +286,7 @@ pub fn show_bytes(bytes: f64) -> String {
 }
 
 /// Rejects arguments of 3F2 with a wrong number of elements.
-///
+/// Fails unless `above` is 3 and `below` is 2.
 /// # Errors
 /// Always returns an invalid size.
 pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {

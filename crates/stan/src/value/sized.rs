@@ -81,7 +81,7 @@ impl Sized {
         )
     }
 
-    /// Returns the array extents, followed by those of the innermost value.
+    /// Array extents, then the extents of the innermost value.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = self.unwind().0;
         dims.extend(self.leaf_dims());

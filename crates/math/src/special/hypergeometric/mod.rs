@@ -107,7 +107,7 @@ fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// Returns the result in ordinary precision, or in double length if the former loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,

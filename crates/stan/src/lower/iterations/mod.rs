@@ -3,9 +3,9 @@
 //!
 //! During lowering, the values of the body are columns with one value per iteration, as for exchangeable records. The
 //! iteration selects the data, and conditions on data become masks. Every column that is needed then becomes a plain
-//! vector ([`plain`]), so the graph is that of a vectorised program. If an iteration needs a result of an earlier one,
-//! or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the iteration that
-//! causes an error.
+//! vector ([`plain`]), so the graph equals the graph of a vectorised program. If an iteration needs a result of an
+//! earlier one, or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the
+//! iteration that causes an error.
 //!
 //! | file | subject |
 //! | --- | --- |

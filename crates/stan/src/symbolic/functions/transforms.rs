@@ -130,7 +130,7 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Returns the constrained value and the log-Jacobian. The extents of the value follow from those of its coordinates.
+/// Extents of a constrained value from the extents of its coordinates, with the value and the log-Jacobian.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
