@@ -218,7 +218,9 @@ fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), Stri
                 _ => {}
             },
             // Shell scripts of `.ci` have no extension.
-            None if folder.ends_with(".ci") => script(&path, root, findings)?,
+            None if folder.file_name().is_some_and(|name| name == ".ci") => {
+                script(&path, root, findings)?
+            }
             None => {}
         }
     }

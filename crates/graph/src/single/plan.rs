@@ -464,7 +464,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// Arranges a value of one element per lane so that lanes are next to each other, for kernels over scalars.
+    /// Stores a value of one element per lane so that lanes are next to each other, for kernels over scalars.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;

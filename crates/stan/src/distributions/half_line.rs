@@ -366,7 +366,8 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Sets the log density to −∞ for outcomes that are not positive. The formula receives a finite number instead.
+/// Sets the log density to −∞ for outcomes that are not positive. The formula receives a finite number
+/// instead.
 fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));
