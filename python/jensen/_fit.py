@@ -34,7 +34,7 @@ Progress = Callable[[int, str, float, float], None]
 class Fit:
     """A finished fit, with its draws, its verdict and its diagnostics.
 
-    ``fit["theta"]`` are the draws of a variable, an array of shape ``(draws, *shape)``.
+    ``fit["theta"]`` contains the draws of a variable, as an array of shape ``(draws, *shape)``.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Fit:
 
     @property
     def converged(self) -> bool:
-        """Whether the optimiser's stopping rule holds."""
+        """Whether the optimiser met its stopping rule."""
         return bool(self._summary["converged"])
 
     @property
@@ -86,7 +86,7 @@ class Fit:
 
     @property
     def status(self) -> str:
-        """The end of the run, with advice."""
+        """The status at the end of the run, with advice."""
         return str(self._summary["status"])
 
     @property
@@ -249,7 +249,7 @@ class Fit:
         If known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` is the effective sample size, and
         ``r_hat`` is the R̂ of refined draws. Summaries of a default fit use importance weights. ``tail_khat`` is the
         tail index of the draws. If the tails are too long, so that a mean or sd does not exist or the draws do not
-        determine it, it is NaN and ``warnings`` reports it. Use the quantiles then.
+        determine it, it is NaN and ``warnings`` reports it. Use the quantiles in that case.
         """
         pandas = extra("pandas", "pandas")
         heads = {
@@ -275,7 +275,7 @@ class Fit:
         """Writes the draws in the CSV format of CmdStan's variational method, like ``draws.csv`` of the command.
 
         ``cmdstanpy.from_csv`` reads it, and so do CmdStanR and RStan. The first row is the mean of the approximation,
-        or of refined draws, on the unconstrained scale, transformed. Every further row is a draw.
+        or of refined draws, on the unconstrained scale, transformed. Every other row is a draw.
         """
         mean, above, eta = self._besides or (None, "", 1.0)
         if mean is None:
@@ -298,8 +298,8 @@ class Fit:
         names end in ``_rep`` or ``_pred``, or the ones that you name, become posterior predictive. ``log_lik``, or the
         ones that you name, become the log likelihood. ``observed`` names the data that they predict, and all other data
         are constant. A dimension has the name of the data variable that declares its size, such as ``J`` in
-        ``vector[J] theta``, unless ``dims`` (lists of names by variable) gives another one. ``coords`` has labels by
-        dimension. For draws of the approximation, the group ``approximation`` holds their log densities.
+        ``vector[J] theta``, unless ``dims`` (lists of names by variable) gives another one. ``coords`` contains the labels
+        of each dimension. For draws of the approximation, the group ``approximation`` contains their log densities.
         """
         arviz = extra("arviz", "arviz")
         generated = [name for name, _, part, _ in self._variables if part == "generated quantities"]
@@ -489,7 +489,7 @@ def fit(
     - *Budget*: ``max_iters``, ``max_seconds``, ``memory_limit``.
     - *Run*: ``draws``, ``save``, ``importance_resample``, ``seed``, ``threads``, ``simd``, ``checkpoint_every``.
 
-    With the same seed and settings the draws are those of the command, bit for bit, on any number of threads.
+    With the same seed and settings, the draws agree with those of the command bit for bit, on any number of threads.
 
     Raises:
         StanError: The program is wrong, or the data do not fit its declarations.
@@ -584,7 +584,7 @@ def resume(
     force: bool = False,
     progress: bool | Progress = False,
 ) -> Fit:
-    """Resumes the fit in a folder from its last checkpoint. The result has the bits of an uninterrupted fit."""
+    """Resumes the fit in a folder from its last checkpoint. The result has the same bits as that of an uninterrupted fit."""
     given = encode({"max_iters": max_iters, "max_seconds": max_seconds})
     program = _jensen.Program.stored(os.fspath(out), given, threads)
     with _Progress(progress) as told:

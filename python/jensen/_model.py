@@ -52,7 +52,7 @@ class Model:
 
     @property
     def remarks(self) -> str:
-        """The checker's remarks with their locations, or an empty text."""
+        """The checker's remarks with their locations, or an empty string."""
         return self._remarks
 
     def bind(self, data: Data = None, *, seed: int = 0, threads: int = 1) -> BoundModel:

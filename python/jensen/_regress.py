@@ -53,7 +53,7 @@ def regress(
         approximation: The approximating family, ``family`` of ``jensen.fit``.
         out: A folder for results, with the files of ``jensen regress --out``. ``regress_predict`` needs one.
 
-    The other settings are those of ``jensen.fit``. With the same seed the draws are those of the command, bit for bit.
+    The other settings are those of ``jensen.fit``. With the same seed, the draws agree with those of the command bit for bit.
 
     Raises:
         ValueError: A formula, a prior or the table is wrong.

@@ -37,8 +37,8 @@ def map_fits(
 ) -> list[dict[str, Any]]:
     """Fits a Stan program to many data sets with many seeds, and writes one table with a row per fit.
 
-    A row has the data set's name, the seed, the verdict (``trusted``, ``not trusted`` or ``failed``), the bound, k̂,
-    seconds, a message, and mean and standard deviation of every scalar. A failed fit has a row with the message. Each
+    A row contains the data set's name, the seed, the verdict (``trusted``, ``not trusted`` or ``failed``), the bound, k̂,
+    seconds, a message, and mean and standard deviation of every scalar. The row of a failed fit contains the message. Each
     row is stored as soon as its fit ends, so the same call continues a stopped run, and more data sets or seeds add
     rows.
 
@@ -266,7 +266,7 @@ def fit_records(
 ) -> dict[str, Any]:
     """Fits a Stan program to exchangeable records in Parquet files. Each file is a shard that a worker evaluates.
 
-    Every minibatch has records of all shards. Each shard evaluates its share, and the driver adds values and gradients
+    Every minibatch contains records of all shards. Each shard evaluates its share, and the driver adds values and gradients
     over a fixed tree of shards, so the results are the same, bit for bit, for any engine, number of workers and killed
     workers. If a worker is killed, another one repeats its share. All machines must see the files under the same paths.
 

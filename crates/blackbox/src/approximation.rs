@@ -48,7 +48,7 @@ impl Draws {
 pub enum LoadError {
     /// The bytes are damaged or of another format.
     Bytes(CheckpointError),
-    /// An entry is missing or has the wrong size.
+    /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Approximation {
-    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` when their number is wrong.
+    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` if their number is wrong.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
         let family = kind.build(space);
         (family.parameters() == omega.len()).then_some(Self { family, omega })
@@ -105,7 +105,8 @@ impl Approximation {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so fewer draws are a prefix of more.
+    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix of a
+    /// larger one.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }

@@ -1,15 +1,15 @@
-//! The policy that joins starts, methods and families into one algorithm.
+//! The policy that combines starts, methods and families into one algorithm.
 //!
-//! The stages are the starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a
-//! richer family if the importance weights of the first have too heavy a tail, or move a mean or a standard deviation.
-//! From a hundred coordinates on, if there are few global parameters, the first richer family is the conditionally
+//! The stages are the starts (except for methods without starts) and the first family. Under [`FamilyChoice::Auto`], a
+//! richer family follows if the importance weights of the first have too heavy a tail, or change a mean or a standard
+//! deviation. For 100 coordinates or more with few global parameters, the first richer family is the conditionally
 //! structured Gaussian. It usually takes less time than other families and is the best start for a refinement, unless
 //! it ends far from the posterior. A family is fitted by the methods of its [plan](Method::plan). Each method takes
-//! over when the previous one gives up. All stages are steps of one [`Algorithm`], so budgets, traces and checkpoints
-//! apply across stages.
+//! over when the previous one fails. All stages are steps of a single [`Algorithm`], so budgets, traces and checkpoints
+//! apply to all of them.
 //!
-//! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
-//! sample of the records if there are many; see [`Prepared`].
+//! Minibatch methods follow the same sequence. If there are many records, the starts and the starting point of a richer
+//! family are computed from a sample of them; see [`Prepared`].
 
 mod choices;
 mod results;
@@ -54,10 +54,10 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
-    /// Whether the run begins with the conditionally structured Gaussian and without starts; see
+    /// Whether the run begins with the conditionally structured Gaussian and skips the starts; see
     /// [`begins_conditional`].
     conditional: bool,
-    /// The algorithm of the current stage, by family and name of the stage.
+    /// The algorithm of the current stage, with its family and the name of the stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 
@@ -80,7 +80,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Checks that the first method can begin.
+    /// Checks whether the first method can begin.
     ///
     /// # Errors
     /// Fails if its settings do not suit the density.
@@ -102,7 +102,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(kind)[0]
     }
 
-    /// The method of this name, and the method that takes over from it.
+    /// The method with this name, and the method that takes over from it.
     fn planned(&self, kind: FamilyKind, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(kind);
         let at = plan.iter().position(|method| method.name() == name);
@@ -130,7 +130,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations.
+    /// The parameters of `kind` that correspond to `omega` of another kind, and the number of evaluations spent.
     fn enrich(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
         let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
@@ -199,7 +199,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// The evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
+    /// The evaluations in a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, kind: FamilyKind) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -215,7 +215,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The best start, converted to the first family, and the number of evaluations.
+    /// The best start converted to the first family, and the number of evaluations spent.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
         let (omega, calls) =
@@ -288,7 +288,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.of_several_modes(state)
     }
 
-    /// The stage of the richer family, which starts at the result of the simpler one. That result is kept.
+    /// The stage of the richer family, which starts from the result of the simpler one. The driver keeps that result.
     fn widened(
         &self,
         kind: FamilyKind,
@@ -299,7 +299,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.begun_at(kind, state.results.len() - 1, state)
     }
 
-    /// The stage of a family that starts at an earlier result.
+    /// The stage of a family that starts from an earlier result.
     fn begun_at(
         &self,
         kind: FamilyKind,
@@ -324,7 +324,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// The usual sequence, if the shortcut found no result.
+    /// The usual sequence of stages, if the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -354,7 +354,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         })
     }
 
-    /// Proceeds to the stage after the current one, which ended with `status`.
+    /// Begins the stage after the current one, which ended with `status`.
     fn advance(
         &mut self,
         state: &mut DriverState,
@@ -388,7 +388,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// The status of a family that is abandoned for a richer one.
+/// The status of a family that the driver abandons for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,
@@ -397,7 +397,7 @@ fn left_behind(at: u64) -> Status {
     }
 }
 
-/// The end of a run whose method cannot begin.
+/// The output of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,

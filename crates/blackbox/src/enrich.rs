@@ -9,8 +9,8 @@ use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-/// ω of `kind` that corresponds to a poorer result with this mean and these log standard deviations, and the
-/// evaluations it took.
+/// The ω of `kind` that corresponds to the result of a simpler family with this mean and these log standard deviations,
+/// and the number of evaluations spent.
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
     source: NoiseSource,
@@ -30,7 +30,7 @@ pub(crate) fn enrich<D: TwiceDifferentiable>(
     (omega, calls.unwrap_or_default())
 }
 
-/// The bound on the draws that the family requests.
+/// The ELBO on fixed draws, in the number that the family requests.
 struct FixedDraws<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,

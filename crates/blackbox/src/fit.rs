@@ -25,11 +25,11 @@ pub struct Fit {
     pub status: Status,
     /// The status at the end of the whole run, including the refinement.
     pub ended: Status,
-    /// The result of every start; empty if the method has no starts.
+    /// The outcome of every start; empty if the method has no starts.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
-    /// The equivalence of the modes that the starts found, under symmetries.
+    /// The modes found by the starts that are equivalent under symmetries.
     pub(crate) labellings: Labellings,
     /// Objections found after the fit.
     pub(crate) objections: Vec<Reason>,
@@ -45,7 +45,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The fit from a driver's output, which ended with `status`. `None` if the family has no result.
+    /// The fit that follows from a driver's output, which ended with `status`. `None` if the family has no result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,
@@ -116,7 +116,7 @@ impl Fit {
         self.calls.oracle_calls()
     }
 
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
@@ -132,7 +132,7 @@ impl Fit {
             .collect()
     }
 
-    /// The modes that equal the best one up to signs and have the same density.
+    /// The modes that equal the best mode up to signs and have the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,
@@ -145,9 +145,9 @@ impl Fit {
             .collect()
     }
 
-    /// The number of known modes that permutations of array elements generate from the fitted mode, including itself.
-    /// All have the same mass, so one of them represents all. The log evidence of the whole posterior is that of one
-    /// mode plus the logarithm of their number.
+    /// The number of known modes that permutations of array elements generate from the fitted mode, including the
+    /// fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the whole
+    /// posterior is that of one mode plus the logarithm of their number.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }

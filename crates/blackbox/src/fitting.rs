@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::starts::Init;
 use crate::watched::Watched;
 
-/// Identifies a model and its data in checkpoints by digests. The digests are empty if nothing is stored.
+/// Digests that identify a model and its data in checkpoints. The digests are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Digest of the model.
@@ -39,15 +39,15 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 
 /// Fits `density` under `control`'s budget and judges the result.
 ///
-/// Convergence, k̂ and disagreement of starts are part of the result, not errors: a fit that is not trusted is returned
-/// with its reasons.
+/// Convergence, k̂ and disagreement between starts are part of the result and not errors: the function returns a fit
+/// that is not trusted together with its reasons.
 ///
 /// # Errors
 /// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
 /// not belong to this run.
 ///
 /// # Examples
-/// A density without second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
+/// This density has no second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
 ///
 /// ```
 /// use jensen_blackbox::{Settings, Subject, fit};
@@ -94,8 +94,9 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// As [`fit`], for callers that compute values from draws of the approximation. `reported` says whether weighted draws
-/// also give the reported values. If the approximation alone cannot be trusted, this refines it.
+/// Like [`fit`], but for callers that compute values from draws of the approximation. `reported` computes whether
+/// weighted draws also determine the reported values. If the approximation alone cannot be trusted, the function
+/// refines it.
 ///
 /// # Errors
 /// Fails as [`fit`] does.

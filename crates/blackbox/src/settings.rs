@@ -15,11 +15,12 @@ use crate::starts::StartSettings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
-    /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
-    /// ([`begins_conditional`](crate::begins_conditional)). Otherwise a mean field comes first. If its k̂ is too large,
-    /// a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian follows, started from it. If that also fails its
-    /// checks, the conditionally structured Gaussian follows for models with at least 100 dimensions. If starts find
-    /// other modes that are not relabellings, a mixture follows (up to 64 dimensions). All are reported.
+    /// In 500 or more dimensions, the conditionally structured Gaussian if a few coordinates are neighbours of most
+    /// others ([`begins_conditional`](crate::begins_conditional)). Otherwise a mean-field Gaussian comes first. If its
+    /// k̂ is too large, a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian follows, starting from the mean
+    /// field. If that also fails its checks, the conditionally structured Gaussian follows for models with at least 100
+    /// dimensions. If the starts find other modes that are not relabellings, a mixture follows (up to 64 dimensions).
+    /// All are reported.
     Auto,
     /// This family.
     Only(FamilyKind),
@@ -43,19 +44,19 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Policy::is_default")]
     pub policy: Policy,
     /// Number of fresh draws for the final bound and k̂. The default is the number that the policy requires, unless
-    /// fewer suffice. If k̂ is in doubt, it is multiplied by up to 8 or 32.
+    /// fewer draws suffice. If k̂ is uncertain, the number is multiplied by up to 8 or 32.
     pub evaluation_draws: usize,
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// Largest number of bytes of a method's tables of records. No result depends on it.
+    /// Largest number of bytes for a method's tables of records. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
-    /// For each coordinate, the number of its array. If it is empty, all coordinates may belong to one array. Modes
-    /// that differ by a permutation of array elements are treated as one answer.
+    /// For each coordinate, the number of the array to which it belongs. If it is empty, all coordinates may belong to
+    /// one array. Jensen treats modes that differ by a permutation of array elements as one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
-    /// The relation of each coordinate to its reported value; identity by default. The moments of these values must
+    /// How each coordinate relates to its reported value; identity by default. The moments of the reported values must
     /// also be right.
     #[serde(skip)]
     pub scales: Vec<Scale>,
@@ -85,7 +86,7 @@ impl Settings {
         self.refine.when != RefineWhen::Never
     }
 
-    /// Whether the policy chooses method and family. A fit with a requested method or family is reported without
+    /// Whether the policy chooses method and family. Jensen reports a fit with a requested method or family without
     /// refinement or weights.
     pub fn is_policy(&self) -> bool {
         matches!(self.method, Method::Auto(_)) && self.family == FamilyChoice::Auto
@@ -94,7 +95,7 @@ impl Settings {
     /// Checks that counts and tolerances are positive.
     ///
     /// # Errors
-    /// Returns a sentence that names the setting and its value.
+    /// Fails with a sentence that names the setting and its value.
     pub fn validate(&self) -> Result<(), String> {
         positive([
             ("evaluation_draws", self.evaluation_draws as f64),

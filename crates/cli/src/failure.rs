@@ -144,7 +144,7 @@ pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }
 
-/// As [`remark`], for a text that contains the command's own colours.
+/// Like [`remark`], but for a text that contains the command's own colours.
 pub fn remark_coloured(text: &str) {
     // If standard error is closed, there is no way to report it.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());

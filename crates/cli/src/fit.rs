@@ -22,7 +22,7 @@ use crate::verbose;
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// The stored part of a continued run.
+    /// The part of a continued run that is stored.
     stored: Option<Stored>,
     results: ResultFolder,
 }

@@ -1,4 +1,4 @@
-//! External limits of the interpreter: time, memory, Ctrl-C.
+//! Limits on the interpreter from outside: time, memory, Ctrl-C.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Temperature policies: the weight of the likelihood during a fit.
+//! Temperature policies, which determine the weight of the likelihood during a fit.
 
 use std::str::FromStr;
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
 ///
-/// Stochastic fits begin with r uniform over it, as in the paper. Batch ascent forgets its random start only with soft
-/// assignments, so it begins at the hottest temperature.
+/// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent forgets its random start only
+/// while assignments are soft, so it begins at the hottest temperature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
@@ -20,7 +20,7 @@ pub struct GlobalTempering {
     pub draws: Option<usize>,
     /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
     pub updates_per_pass: f64,
-    /// Iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
+    /// Number of iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
     /// The initial temperature.
     pub start: HeatStart,
@@ -425,7 +425,8 @@ impl FromStr for Temper {
     }
 }
 
-/// The largest number of temperatures that is not a slip of the keyboard: each costs a sum over topics or points.
+/// The largest number of temperatures. A larger number is probably a typing error, because each temperature costs a sum
+/// over topics or points.
 const MOST_TEMPERATURES: usize = 10_000;
 
 /// A number of temperatures, or the default.

@@ -1,4 +1,4 @@
-//! The errors between a model and its posterior.
+//! The errors that can occur between a model and its posterior.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use jensen_run::RunError;
 
 use crate::stan::ModelError;
 
-/// Everything that ends a fit without a result. A fit that is not trusted is not an error.
+/// An error that ends a fit without a result. A fit that is not trusted is not an error.
 ///
-/// Variants that wrap another crate's error display it unchanged and expose its
+/// A variant that wraps an error of another crate displays it unchanged and exposes its
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]

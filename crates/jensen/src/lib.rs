@@ -1,8 +1,7 @@
 //! Variational inference with evidence: a model and data in, a checked posterior out.
 //!
-//! A [`Problem`] is a log density with names for its values: a Stan program bound to data
-//! ([`stan::Model`]), or any density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`]
-//! posterior, with a verdict and its reasons.
+//! A [`Problem`] is a log density with names for its values: a Stan program bound to data ([`stan::Model`]), or any
+//! density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`] posterior, with a verdict and its reasons.
 //!
 //! ```
 //! use jensen::prelude::*;
@@ -145,7 +144,7 @@ pub use sample::{Sample, SampleRequest, sample, sample_refined};
 pub use save::Save;
 pub use timing::{DensityTiming, time_density};
 
-/// The README's program is a test.
+/// The program in the README is compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

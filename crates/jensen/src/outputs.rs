@@ -15,10 +15,10 @@ use jensen_run::Record;
 use crate::job::{Evidence, Judgement, Work};
 use crate::{Fitted, Predictive};
 
-/// Number of points of one stage that summaries and reports keep.
+/// Largest number of points of one stage in summaries and reports.
 const POINTS: usize = 400;
 
-/// Largest number of scalars whose draws a report receives. A report with fewer scalars states this.
+/// Largest number of scalars whose draws a report contains. A report with fewer scalars than the fit states this.
 const MARGINALS: usize = 400;
 
 /// Number of further quantities that a sentence names after the first.
@@ -42,7 +42,7 @@ pub struct HistoryPoint {
 }
 
 impl HistoryPoint {
-    /// The estimate in a trace line, if any.
+    /// The estimate in a line of the trace, if there is one.
     pub fn of(record: &Record) -> Option<Self> {
         let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
         let stage = match (text("stage"), text("phase"), text("family")) {
@@ -62,7 +62,7 @@ impl HistoryPoint {
     }
 }
 
-/// The settings and other contents of a report, except the results.
+/// The contents of a report that are not results, such as the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The model's file or name.
@@ -77,7 +77,7 @@ pub struct About {
     pub predictive: Predictive,
 }
 
-/// The settings of a method under CmdStan's names, with CmdStan's defaults for all methods but ADVI.
+/// The settings of a method under CmdStan's names. For methods other than ADVI they have CmdStan's defaults.
 pub fn advi_config(method: &Method) -> AdviConfig {
     let Method::Advi(settings) = method else {
         return AdviConfig::default();
@@ -149,12 +149,12 @@ impl Fitted {
         self.judgement().status
     }
 
-    /// The reasons not to trust the fit, with advice, one sentence each, or empty for a trusted fit.
+    /// The reasons not to trust the fit, with advice, one sentence each; empty for a trusted fit.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
 
-    /// Remarks on a trusted fit: earlier families with their k̂, and remarks on the model.
+    /// Remarks on a trusted fit: families that were tried before, with their k̂, and remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -195,7 +195,7 @@ impl Fitted {
         ))
     }
 
-    /// The remark for a fit that describes one of several equivalent labellings.
+    /// The remark about a fit that describes one of several equivalent labellings.
     fn labelling(&self) -> Option<String> {
         let count = self.fit.labellings();
         (count > 1).then(|| {
@@ -229,7 +229,7 @@ impl Fitted {
         self.summary_of(self.judgement())
     }
 
-    /// The summary of a fit that is judged.
+    /// The summary of a fit that has been judged.
     pub(crate) fn summary_of(&self, judged: Judgement) -> FitSummary {
         let best = self.fit.best();
         FitSummary {
@@ -363,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// The fitted families in order, each with its bound and its k̂, or empty if there was only one.
+    /// The fitted families in order, each with its bound and its k̂; empty if there was only one.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {

@@ -1,5 +1,4 @@
-//! Topic models of corpora. This module joins the files of `jensen-data` with the methods of
-//! `jensen-conjugate`.
+//! Topic models of corpora. This module combines the files of `jensen-data` with the methods of `jensen-conjugate`.
 //!
 //! | file | subject |
 //! | --- | --- |

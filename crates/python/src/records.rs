@@ -63,8 +63,8 @@ pub fn record_step<'py>(
 pub(crate) struct Elsewhere {
     /// The input of a shard besides its file.
     pub program: String,
-    /// From the program, the common request, and a list of shards, each with number, file, digest and share, to their
-    /// parts.
+    /// A function of the program, the common request, and a list of shards, each with number, file, digest and share.
+    /// It returns the parts of the shards.
     pub solve: Arc<Py<PyAny>>,
     /// The exception of the function.
     pub raised: Arc<Mutex<Option<PyErr>>>,

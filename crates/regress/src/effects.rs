@@ -12,7 +12,7 @@ use crate::syntax::{Expr, Kind};
 /// The number of points on a curve.
 const POINTS: usize = 41;
 
-/// The step of a slope as a share of the column's range, equal to that of the R package marginaleffects.
+/// The step of a slope as a share of the column's range, as in the R package marginaleffects.
 const STEP: f64 = 1e-4;
 
 /// The values to which a column can be changed.
@@ -20,7 +20,7 @@ const STEP: f64 = 1e-4;
 enum Change {
     /// Any number.
     Number,
-    /// One of its values, for words, truth values and numbers that represent levels.
+    /// One of the values in the column, for words, truth values and numbers that represent levels.
     Level,
 }
 
@@ -106,8 +106,8 @@ impl Curve {
     }
 }
 
-/// The curves of every column and of every pair in one term, with the table of their points, ordered by curve and line.
-/// Other columns are at their means or first levels.
+/// The curves of every column and of every pair of columns in one term, with the table of their points, ordered by
+/// curve and line. Other columns are at their means or first levels.
 ///
 /// # Errors
 /// Fails if a formula is invalid.

@@ -94,7 +94,7 @@ impl Evaluator<'_> {
     /// The value as one number per row.
     ///
     /// # Errors
-    /// As for [`value`](Self::value), or the expression has no numeric value.
+    /// Fails as [`value`](Self::value) does, and if the expression has no numeric value.
     pub fn numbers(&mut self, expr: &Expr) -> Result<Vec<f64>> {
         let rows = self.frame.rows();
         match self.value(expr)? {

@@ -21,7 +21,7 @@ pub enum Column {
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// The index of each row's level, or `None` if it is missing.
+    /// The index of each row's level; `None` if it is missing.
     pub codes: Vec<Option<u32>>,
     /// The levels in order. Factors with other rows share them.
     pub levels: Arc<[String]>,
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// The factor in these rows, without unused levels.
+    /// The factor for these rows, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -97,7 +97,7 @@ impl Factor {
         }
     }
 
-    /// The same words as indices of these levels, or the first word that is not among them.
+    /// The same words as indices into these levels.
     ///
     /// # Errors
     /// Returns the first word that is not a level.

@@ -1,9 +1,8 @@
 //! The fit loop: algorithms as init, step and output, with traces, budgets and checkpoints.
 //!
-//! Every iterative method of Jensen is an [`Algorithm`] with plain, storable state, and one loop,
-//! [`run`], gives all of them budgets, interruption, traces, progress and checkpoints. The crate
-//! opens no file, reads no clock and prints nothing. The caller passes a [`Clock`], an [`Observer`]
-//! and a [`Store`].
+//! Every iterative method of Jensen is an [`Algorithm`] with plain, storable state. A single loop, [`run`], provides
+//! budgets, interruption, traces, progress and checkpoints for all of them. The crate opens no file, reads no clock and
+//! prints nothing. The caller passes a [`Clock`], an [`Observer`] and a [`Store`].
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -19,9 +18,8 @@
 //! | [`wire`] | arrays as bytes, for what leaves are asked and answer |
 //! | `verdict` | [`Verdict`]: whether a result is to be trusted, and why not |
 //!
-//! Two promises hold for every algorithm that derives its randomness from (seed, iteration) alone: a
-//! shorter run is a prefix of a longer one, and a resumed run has the bits of an uninterrupted one,
-//! except for the seconds.
+//! Two guarantees hold for every algorithm that derives its random numbers from (seed, iteration) alone. A shorter run
+//! is a prefix of a longer one, and a resumed run has the same bits as an uninterrupted one, except for the seconds.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! The judgement of a fitted family, and the choice of the family to report.
+//! Evaluates a fitted family, and chooses the family to report.
 
 use jensen_density::{LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_run::Status;
@@ -16,7 +16,7 @@ use crate::refine::{Unreached, beyond};
 use crate::settings::Settings;
 use crate::tail_decay::flat_coordinate;
 
-/// Initial limit on evaluations of one record for the final bound.
+/// Initial limit on evaluations of single records for the final bound.
 const EVALUATIONS: usize = 20_000_000;
 
 /// Smallest number of draws of the final bound.
@@ -29,7 +29,7 @@ pub struct FamilyResult {
     pub kind: FamilyKind,
     /// The parameters of the family.
     pub omega: Vec<f64>,
-    /// The status at the end of its optimisation; `None` if the run was stopped in between.
+    /// The status at the end of the optimisation; `None` if the run stopped before the end.
     pub status: Option<Status>,
     /// The evaluation of the approximation on fresh draws.
     pub evaluation: Evaluation,
@@ -39,13 +39,13 @@ pub struct FamilyResult {
     pub dim: usize,
     /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// Variance or mass that the draws do not reach, in coordinates standardised by the approximation, if it is more
-    /// than the policy allows.
+    /// Variance or mass that the draws do not reach, in coordinates standardised by the approximation; `None` if it is
+    /// within the policy's limit.
     pub beyond: Option<Unreached>,
 }
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    /// Evaluates the parameters of a family whose optimisation ended with a status at an iteration. Adds the
+    /// Evaluates the parameters of a family whose optimisation ended with the given status at an iteration. Adds the
     /// evaluations to `calls`.
     pub(super) fn result(
         &self,
@@ -127,7 +127,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// The result to report: first a converged one whose draws can be used, then the one with the highest bound.
+/// The result to report: a converged result whose draws can be used if there is one, otherwise the result with the
+/// highest bound.
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
@@ -150,7 +151,7 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Draws of the final bound: those of the settings, or fewer for minibatch methods with many records.
+/// Number of draws for the final bound: that of the settings, or fewer for minibatch methods with many records.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

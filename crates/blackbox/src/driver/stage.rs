@@ -37,13 +37,13 @@ impl Stage {
 /// State of a [`Driver`](super::Driver).
 pub struct DriverState {
     pub(super) stage: Stage,
-    /// Iterations before the stage.
+    /// Number of iterations before the current stage.
     pub(super) before: u64,
-    /// Evaluations before the stage.
+    /// Evaluations before the current stage.
     pub(super) calls_before: Calls,
     /// Evaluations so far.
     pub(super) calls: Calls,
-    /// Family of the stage.
+    /// Family of the current stage.
     pub(super) kind: FamilyKind,
     pub(super) starts: Vec<StartOutcome>,
     pub(super) results: Vec<FamilyResult>,

@@ -22,8 +22,8 @@ pub struct AutoSettings {
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both, except for a lower limit on TrustVI's iterations, because Newton's method on fixed draws
-    /// is faster on slow fits.
+    /// The defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method on fixed
+    /// draws is faster for slow fits.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -53,10 +53,11 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// The method depends on the family. Mean fields use TrustVI and, if its stopping rule does not hold at the end, as
-    /// for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, conditionally
-    /// structured Gaussians nested Laplace approximations, mixtures the moments of weighted draws, flows stochastic
-    /// gradients of many draws, and other richer families Newton's method on fixed draws.
+    /// The method depends on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the
+    /// end, as for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients,
+    /// conditionally structured Gaussians use nested Laplace approximations, mixtures use the moments of weighted
+    /// draws, and flows use stochastic gradients of many draws. Other richer families use Newton's method on fixed
+    /// draws.
     pub(super) fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(kind);
         match kind {

@@ -35,7 +35,7 @@ pub struct TrustSettings {
     pub eta: f64,
     /// γ, the factor by which the region grows and shrinks.
     pub gamma: f64,
-    /// λ: steps with `η m′ < λ δ²` are refused without an assessment.
+    /// λ. Steps with `η m′ < λ δ²` are rejected without an assessment.
     pub lambda: f64,
     /// α, the weight of δ² in the potential `φ = L − α δ²`.
     pub alpha: f64,
@@ -56,12 +56,12 @@ pub struct TrustSettings {
     pub delta_minus: f64,
     /// δ_max, the largest radius.
     pub delta_max: f64,
-    /// δ₀, the first radius. ½δ² nats are about the Kullback–Leibler divergence of a step.
+    /// δ₀, the initial radius. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
     pub delta0: f64,
     /// Initial and smallest number of draws of a gradient. A quarter of the paper's minibatch. The jackknife rule adds
-    /// draws if necessary, and far from an optimum fewer suffice.
+    /// draws if necessary. Far from an optimum fewer draws suffice.
     pub gradient_draws: usize,
-    /// Draws of Hessian-vector products.
+    /// Number of draws for Hessian-vector products.
     pub hessian_draws: usize,
     /// Initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
     /// optimum few draws suffice.
@@ -180,7 +180,7 @@ impl MethodSettings for TrustSettings {
 pub struct RecordTrust {
     /// Settings of the method.
     pub trust: TrustSettings,
-    /// Records of a minibatch.
+    /// Number of records per minibatch.
     pub batch: usize,
 }
 
@@ -200,7 +200,7 @@ impl MethodSettings for RecordTrust {
     }
 }
 
-/// JSON has no infinity: an unbounded setting is stored as `null`.
+/// JSON has no infinity, so an unbounded setting is stored as `null`.
 mod unbounded {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

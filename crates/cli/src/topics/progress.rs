@@ -11,7 +11,7 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line: share done, documents per second, held-out score, bound, temperature.
+/// The line of progress: share done, documents per second, held-out score, bound, temperature.
 pub struct Line {
     sizes: Sizes,
     heldout: Option<f64>,

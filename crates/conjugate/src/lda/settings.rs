@@ -23,7 +23,7 @@ impl Default for LocalRule {
     }
 }
 
-/// The method of local steps, and thereby the posterior of the topics.
+/// The method of local steps, which determines the posterior of the topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
@@ -31,9 +31,9 @@ pub enum Inference {
     #[default]
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
-    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k. It
-    /// integrates out the proportions, so a topic with less than one token in a document keeps weight, while exp ψ
-    /// would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
+    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
+    /// It integrates out the proportions, so a topic with less than one token in a document keeps some weight, whereas
+    /// exp ψ would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
     /// Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
@@ -72,7 +72,7 @@ pub enum LearnAlpha {
     Asymmetric,
 }
 
-/// Settings of latent Dirichlet allocation; all of them influence results.
+/// Settings of latent Dirichlet allocation, all of which influence results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LdaSettings {
     /// Number K of topics, at least 1.
@@ -93,7 +93,7 @@ pub struct LdaSettings {
     /// Whether to learn η by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
-    /// Documents in a minibatch.
+    /// Number of documents in a minibatch.
     pub batch: usize,
     /// Delay of the step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …
     pub tau: f64,
@@ -114,8 +114,8 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions implied. It is then not written, so that their checkpoints can
-/// be resumed.
+/// Whether a setting has the value that earlier versions used implicitly. It is then not written, so that their
+/// checkpoints can be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }

@@ -104,7 +104,7 @@ impl Default for Tokeniser {
 
 /// The role of a character in a text.
 enum Role {
-    /// The character is part of a word and may start one.
+    /// The character is part of a word and may be its first.
     Letter,
     /// The character belongs to the word before it, if there is one.
     Trailing,

@@ -46,13 +46,13 @@ impl fmt::Display for Frequency {
 /// The conditions on a word of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct VocabularySettings {
-    /// It occurs in at least this number of documents.
+    /// A word must occur in at least this number of documents.
     pub min_df: Frequency,
-    /// It occurs in at most this number of documents.
+    /// A word must occur in at most this number of documents.
     pub max_df: Frequency,
-    /// It is among this number of words with the highest document frequency. Ties are broken alphabetically.
+    /// A word must be among this number of words with the highest document frequency. Ties are broken alphabetically.
     pub max_terms: Option<usize>,
-    /// It is not one of these words.
+    /// A word must not be one of these words.
     pub stop_words: StopWords,
 }
 
@@ -79,7 +79,8 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses words: their indices in `words`, by falling number of documents, with ties in alphabetical order.
+/// Chooses words. Returns their indices in `words` in order of decreasing number of documents, with ties in
+/// alphabetical order.
 ///
 /// # Errors
 /// Fails if no word remains, with the reason.

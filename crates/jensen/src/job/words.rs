@@ -6,7 +6,7 @@ use jensen_math::simd::Simd;
 
 use crate::Error;
 
-/// The instruction set of this name, or the machine's best.
+/// The instruction set with this name, or the best one of this machine.
 ///
 /// # Errors
 /// Fails if the instruction set does not exist, or the machine lacks it.
@@ -18,7 +18,7 @@ pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
 /// Checks the name of an instruction set.
 ///
 /// # Errors
-/// Returns a message for the user.
+/// Fails with a message for the user.
 pub fn simd_name(text: &str) -> Result<String, String> {
     let parsed = text.parse::<Simd>();
     parsed
@@ -70,7 +70,8 @@ pub fn size(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// Parses `8GiB`, `512M`, `1000000`: powers of 1024 with `i`, of 1000 with `B` alone, of 1024 for a bare letter.
+/// Parses sizes such as `8GiB`, `512M` and `1000000`. `i` means powers of 1024, `B` alone powers of 1000, and a bare
+/// letter powers of 1024.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let fail = || format!("`{text}` is not an amount of memory such as 8GiB or 512MiB");
     let text_trimmed = text.trim();

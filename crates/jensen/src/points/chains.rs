@@ -108,7 +108,7 @@ impl ChainsRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Refuses settings that chains do not support.
+    /// Rejects settings that chains do not support.
     ///
     /// # Errors
     /// [`Error::Setting`].
@@ -164,11 +164,11 @@ impl ChainsRequest {
 pub struct Sequences {
     /// The rows, sequence after sequence.
     pub points: Points,
-    /// The number of rows of each sequence.
+    /// The number of rows in each sequence.
     pub lengths: Vec<usize>,
     /// The names of the sequences, from a column.
     pub names: Vec<String>,
-    /// The table row, counted from 0, of each row of the points.
+    /// The row of the table, counted from 0, for each row of the points.
     pub rows: Vec<usize>,
 }
 
@@ -244,7 +244,7 @@ impl Sequences {
     }
 }
 
-/// Largest number of states of a chain, which has the square of that number of transitions.
+/// Largest number of states of a chain. The number of transitions is its square.
 const STATES: u64 = 10_000;
 
 /// Default Dirichlet parameter of multinomial emissions, and of binary ones.
@@ -254,7 +254,7 @@ fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// The covariance matrices of Gaussian emissions, which the rows can have.
+/// The form of the covariance matrices of Gaussian emissions, given the rows.
 fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     let shape = request.covariance.unwrap_or_default();
     if shape == Shape::Full {
@@ -263,7 +263,7 @@ fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-/// Chains with the given number of states and these lengths, over the training rows.
+/// Chains with the given number of states over the training rows, whose sequences have these lengths.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
@@ -286,7 +286,7 @@ fn model<C: Components>(
     HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
 }
 
-/// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
+/// Fits hidden Markov chains to rows in order, where sequence i has `lengths[i]` rows.
 ///
 /// # Errors
 /// Fails for an invalid setting, lengths that do not sum to the number of rows, rows that the states cannot emit, and
@@ -443,7 +443,7 @@ impl Data<'_> {
     }
 }
 
-/// The posterior of the states of sequences given the global parameters: marginals, step by step.
+/// The posterior marginals of the states of sequences, given the global parameters, step by step.
 ///
 /// # Errors
 /// Fails for lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of
@@ -457,11 +457,11 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// As [`explain_chains`], with the most probable path of each sequence: the states of all steps, counted from 0, one
-/// sequence after the other.
+/// Like [`explain_chains`], and also returns the most probable path of each sequence: the states of all steps, counted
+/// from 0, sequence by sequence.
 ///
 /// # Errors
-/// Returns the errors of that function.
+/// Fails as that function does.
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

@@ -159,7 +159,7 @@ impl Kinds {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// The columns of training rows, of `kind` unless a column states another.
+    /// The columns of the training rows, all of `kind` except those with their own kind.
     ///
     /// # Errors
     /// Fails if the column does not exist, or it cannot have its kind.
@@ -213,7 +213,8 @@ impl Kinds {
         })
     }
 
-    /// The kept columns by kind: their indices among all columns of the data, and among the kept ones.
+    /// The kept columns of this kind: for each, its index among all columns of the data and its index among the kept
+    /// columns.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
@@ -229,7 +230,7 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// Components over rows of the data.
+    /// The mixture components for rows of the data.
     ///
     /// # Errors
     /// Fails for a value that its column cannot have.
@@ -304,7 +305,7 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// The distributions of the data's columns under a component's natural parameters, in order.
+    /// The distributions of the data's columns in order, given a component's natural parameters.
     pub(super) fn described(
         &self,
         names: &[String],

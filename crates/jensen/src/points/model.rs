@@ -23,7 +23,7 @@ const ALGORITHM: &str = "mixture";
 pub struct MixtureModel {
     /// The kind of components.
     pub kind: Kind,
-    /// Columns of another kind than the rest.
+    /// Columns whose kind differs from that of the rest.
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, ascending.
     pub levels: Vec<Vec<f64>>,
@@ -33,7 +33,7 @@ pub struct MixtureModel {
     pub components: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Natural parameters of q(β) for points in these units: first the weights, then one component after the other.
+    /// Natural parameters of q(β) for points in these units: first the weights, then the components in turn.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
@@ -95,8 +95,9 @@ impl MixtureModel {
     /// Predictions of points: responsibilities, and the log density of each point under the posterior predictive
     /// distribution of q, in nats.
     ///
-    /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), and of the
-    /// expected binary or multinomial probabilities for other components. Jensen integrates out missing values.
+    /// For Gaussian components this distribution is a mixture of Student's t distributions (Bishop 2006, Eq. 10.81),
+    /// and of the expected binary or multinomial probabilities for other components. Jensen integrates out missing
+    /// values.
     ///
     /// # Errors
     /// Fails for points that the components cannot have, and natural parameters of another mixture.

@@ -70,7 +70,7 @@ const MAX_ITERS: u64 = 1000;
 const COOLING_ITERATIONS: f64 = 50.0;
 const COOLING_PASSES: f64 = 1.0;
 
-/// More passes than any run has.
+/// A number of passes that no run reaches.
 const UNBOUNDED: f64 = 1e9;
 
 impl PointRequest {

@@ -1,4 +1,4 @@
-//! A number of parts, or a range to choose from.
+//! A number of parts, or a range from which to choose.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of components, or the numbers among which the bound chooses.
+/// A number of components, or the numbers from which the bound chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct Sizes {
@@ -14,7 +14,7 @@ pub struct Sizes {
     most: u64,
 }
 
-/// In files: a number, or a text.
+/// The form in files: a number or a text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {

@@ -37,7 +37,7 @@ pub struct FitJob<'a, P, R> {
     pub coordinates: Coordinates,
 }
 
-/// The results of a fit's records.
+/// The results that are computed from a fit's records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FitCourse {
     history: Vec<HistoryPoint>,

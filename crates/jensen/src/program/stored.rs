@@ -27,8 +27,8 @@ pub struct Stored {
     pub flags: FitRequest,
     /// The start of the run.
     pub init: Init,
-    /// The parameterisation of the program's groups, or null until it is chosen. Runs of earlier versions kept the
-    /// program's form.
+    /// The parameterisation of the program's groups, or null until it has been chosen. Runs of earlier versions kept
+    /// the program's own form.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
     /// The argument of `--coords`.
@@ -75,7 +75,7 @@ impl Stored {
         Ok((run, stored))
     }
 
-    /// The copies of program and data.
+    /// The stored copies of program and data.
     ///
     /// # Errors
     /// Fails if a copy cannot be read.

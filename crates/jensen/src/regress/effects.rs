@@ -1,4 +1,4 @@
-//! The effects of columns on the expected response: curves over the population, and averages over rows.
+//! The effects of columns on the expected response: curves for the population, and averages over rows.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// The curves over the fitted rows, or `None` if a formula has no value at the centre of its columns, such as the
+    /// The curves over the fitted rows; `None` if a formula has no value at the centre of its columns, such as the
     /// logarithm of a column that may be negative.
     pub(super) fn of(
         request: &Request,
@@ -94,8 +94,8 @@ pub struct Line {
     pub expected: Vec<Summary>,
 }
 
-/// The curves of a fit in a folder: each column from its smallest to its largest value, or over its levels, with other
-/// columns at their means or first levels, and without group effects.
+/// The curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its levels, with
+/// other columns at their means or first levels, and without group effects.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or its curves have no value.
@@ -151,7 +151,7 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
     Ok(lines)
 }
 
-/// Expected responses of rows at each draw.
+/// Expected responses of rows for each draw.
 struct Expected {
     table: DrawsTable,
     first: usize,
@@ -237,7 +237,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-/// For several responses the lines are their means, and for categories their probabilities.
+/// For several responses the lines are their means, and for categories they are the probabilities.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
@@ -302,10 +302,10 @@ pub struct Effect {
     pub estimate: Summary,
 }
 
-/// The average effects of columns over the rows of a table, as the R package marginaleffects defines them
-/// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024): the mean slope of the expected
-/// response for a number, and the mean difference of each level from the first one for a factor. Rows keep their
-/// groups. For successes among trials the expected response is a probability.
+/// The average effects of columns over the rows of a table, as defined by the R package marginaleffects (Arel-Bundock,
+/// Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean slope of the
+/// expected response, and that of a factor is the mean difference of each level from the first. Rows keep their groups.
+/// For successes among trials the expected response is a probability.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or a column is missing or has values that are not in the fit.

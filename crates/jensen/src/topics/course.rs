@@ -1,4 +1,4 @@
-//! Curves from the records of a run.
+//! Curves computed from the records of a run.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::LdaSettings;
@@ -54,9 +54,9 @@ pub struct TopicsCourse {
     sizes: Sizes,
     /// Curves for the page.
     curves: Curves,
-    /// Iterations that only trained, and their seconds.
+    /// Iterations that did nothing but train, and the seconds that they took.
     training: (u64, f64),
-    /// Seconds at the last record. The first iteration follows the making of the start and is not timed.
+    /// Seconds at the last record. The first iteration is not timed, because it follows the construction of the start.
     before: Option<f64>,
 }
 

@@ -10,14 +10,14 @@ use rayon::prelude::*;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "topics";
 
-/// Topics, with the words and settings for inference on new documents.
+/// Topics, with the words and the settings that inference on new documents needs.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
     pub topics: Topics,
     /// The words by term.
     pub words: Vec<String>,
-    /// The tokenisation of the corpus, or the default if it came from bags.
+    /// How the text of the corpus was tokenised, or the default if it came from bags of words.
     pub tokeniser: Tokeniser,
 }
 

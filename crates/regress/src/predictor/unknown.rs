@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::frame::Column;
 use crate::syntax::{Expr, Kind};
 
-/// A column with values that are parameters, in all or some rows.
+/// A column whose values are parameters, in some or all rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The column.
@@ -19,7 +19,7 @@ pub struct Unknown {
     pub errors: Option<Vec<f64>>,
 }
 
-/// An effect of such a column.
+/// An effect of a column with unknown values.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
     /// The term as printed.

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Images along each side of a plane.
+/// Number of images along each side of a plane.
 const SIDE: usize = 20;
 
 /// Number of samples in a picture, with equal numbers of rows and columns.

@@ -48,7 +48,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     Ok(methods)
 }
 
-/// The step sizes of a method. At the quick scale, the two that suit the large tasks best.
+/// The step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
@@ -68,14 +68,14 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     }
 }
 
-/// Draws of a sampled bound; they are the same for all methods of a task, so that differences between
-/// methods are more precise than bounds.
+/// Number of draws for a sampled bound. All methods of a task use the same draws, so that differences between methods
+/// are more precise than the bounds.
 const DRAWS: [usize; 2] = [4, 8];
 
 /// The number of bounds along a run.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same for a cheap bound.
+/// The number of bounds along a run if a bound is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method with one step size.
@@ -276,7 +276,7 @@ fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>])
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// The lowest bound in the figure, because early ones are far away and would hide the rest.
+/// The lowest bound in the figure. Earlier bounds are far lower and would hide the rest.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();
@@ -405,7 +405,8 @@ fn final_bound(runs: &Runs) -> Ours {
     ))
 }
 
-/// How far runs end above others, each at its own best step size, seed by seed where they share seeds.
+/// The difference between the final bounds of two methods, each with its own best step size, compared seed by seed if
+/// they share seeds.
 fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     let (ours, theirs) = (runs.highest()?, other.highest()?);
     let pairs = ours.ends.iter().zip(&theirs.ends);

@@ -224,7 +224,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// The same for other pixels, which are closer to the paper's figures.
+/// The rows of Table 1 for centred pixels, whose values are closer to the paper's.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",
