@@ -39,8 +39,8 @@ pub use job::{
 };
 pub use pictures::{Frame, mosaic};
 pub use report_page::{Pictures, VaeCurves, report_page};
-pub use request::VaeRequest;
-pub use rows::{check_rows, first};
+pub use request::{LibrarySize, VaeRequest};
+pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
 pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
 

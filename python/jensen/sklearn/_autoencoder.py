@@ -30,7 +30,10 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
     decoder : str
         Distribution of the data: ``"gaussian=free"``, ``"gaussian=bounded"`` (means in (0, 1)), ``"bernoulli"``
-        (values from 0 to 1) or ``"categorical=K"`` (groups of K indicators).
+        (values from 0 to 1), ``"categorical=K"`` (groups of K indicators), or for counts ``"poisson"``,
+        ``"negative-binomial"`` or ``"zero-inflated-negative-binomial"``.
+    library_size : bool
+        Whether the means of counts are shares of the total of a row.
     standardise : bool
         Whether to standardise the columns for a decoder with free means. Results are always in the units of X.
     max_iter : float
@@ -72,6 +75,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     hidden: Sequence[int] = (500,)
     activation: str = "tanh"
     decoder: str = "gaussian=free"
+    library_size: bool = False
     standardise: bool = True
     max_iter: float = 100
     batch_size: int = 100
@@ -96,6 +100,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
             "hidden": ",".join(str(int(units)) for units in self.hidden) or "none",
             "activation": self.activation,
             "decoder": self.decoder,
+            "library_size": "on" if self.library_size else None,
             "standardise": None if self.standardise else "off",
             "epochs": float(self.max_iter),
             "batch": self.batch_size,

@@ -6,7 +6,7 @@ use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::job::words;
 use jensen::vae::{
     Autoencoder, COLUMNS, Frame, LogMarginal, Records, Selection, VaeModel, VaeRun, beside, first,
-    mosaic, open_vae, vae_model,
+    mosaic, open_vae, read_as, vae_model,
 };
 use serde_json::{Value, json};
 
@@ -51,14 +51,15 @@ impl Fitted {
     }
 
     fn rows(&self, path: &Path) -> Result<Rows, Failure> {
-        let rows = Rows::open(path)?;
+        let likelihood = self.model.architecture.observation.likelihood;
+        let rows = read_as(Rows::open(path)?, likelihood);
         self.model.check_rows(&rows)?;
         Ok(rows)
     }
 
     fn frame(&self, path: &Path) -> Result<Frame, Failure> {
         match self.model.image() {
-            Some(size) => Ok(Frame::new(size, self.model.architecture.likelihood)),
+            Some(size) => Ok(Frame::new(size, self.model.architecture.observation.likelihood)),
             None => Err(no_picture(
                 path,
                 "the records of this fit have no image size (fit with --image WxH)",
@@ -112,7 +113,7 @@ fn write_records(
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
-    let width = fit.model.architecture.width;
+    let width = fit.model.architecture.observation.width;
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
         None => {

@@ -511,6 +511,89 @@ fn tables_with_every_decoder_and_option() {
     assert!(made["bound"].as_f64().unwrap() > -1.4, "{}", made["bound"]);
 }
 
+/// Counts of 24 genes in 400 cells of two kinds. Each kind has 12 genes that it expresses five times as often, and the
+/// number of molecules of a cell is between 40 and 400.
+fn cells() -> String {
+    let mut dice = Dice(11);
+    let names: Vec<String> = (1..=24).map(|gene| format!("gene{gene}")).collect();
+    let mut csv = names.join(",") + "\n";
+    for cell in 0..400 {
+        let mut counts = [0; 24];
+        for _ in 0..40 + dice.below(360) {
+            let own = dice.below(6) < 5;
+            let gene = dice.below(12) + if own == (cell % 2 == 0) { 0 } else { 12 };
+            counts[gene as usize] += 1;
+        }
+        csv += &(counts.map(|count| count.to_string()).join(",") + "\n");
+    }
+    csv
+}
+
+#[test]
+fn counts_of_cells_with_a_library_size() {
+    let desk = Desk::new();
+    let table = desk.file("cells.csv", &cells());
+    let run = desk.name("run");
+    let small = [
+        "--latent", "1", "--hidden", "12", "--epochs", "60", "--batch", "20", "--optimizer", "adam",
+        "--step-size", "0.01", "--validation", "0.25", "--json", "--out", &run,
+    ];
+    let mut bounds = Vec::new();
+    for (decoder, plain) in [
+        ("zero-inflated-negative-binomial", "independent negative binomial counts with excess zeros"),
+        ("negative-binomial", "independent negative binomial counts"),
+        ("poisson", "independent Poisson counts"),
+    ] {
+        let args = ["vae", "fit", &table, "--decoder", decoder, "--library-size", "on"];
+        let made = jensen(args.into_iter().chain(small)).expect(0).json();
+        assert_eq!(made["baseline"]["model"], plain);
+        assert_eq!(made["active_units"], 1);
+        let bound = made["validation_bound"].as_f64().unwrap();
+        // The kind of a cell is known from any twenty molecules.
+        assert!(bound > made["baseline"]["score"].as_f64().unwrap() + 10.0, "{decoder}: {made}");
+        bounds.push(bound);
+    }
+    // Given its total and kind, a cell is multinomial: less spread than any of the three.
+    assert!(bounds[2] > bounds[1] - 0.5 && bounds[2] > bounds[0] - 0.5, "{bounds:?}");
+    let rows = |text: &str| -> Vec<Vec<f64>> {
+        let lines = text.lines().skip(1);
+        lines.map(|line| line.split(',').map(|x| x.parse().unwrap()).collect()).collect()
+    };
+    let counts = rows(&fs::read_to_string(&table).unwrap());
+    let rebuilt = rows(&jensen(["vae", "reconstruct", &run, &table]).expect(0).stdout);
+    for (means, counts) in rebuilt.iter().zip(&counts) {
+        let (mean, total) = (means.iter().sum::<f64>(), counts.iter().sum::<f64>());
+        assert!((mean / total - 1.0).abs() < 1e-4, "{mean} for {total}");
+    }
+    let typical = read_json(&desk.path("run/architecture.json"));
+    let typical = typical["architecture"]["library_size"].as_f64().unwrap();
+    assert!((typical - 220.0).abs() < 15.0, "{typical}");
+    let drawn = jensen(["vae", "sample", &run, "--observations", "--count", "200"]).expect(0).stdout;
+    let drawn = rows(&drawn);
+    assert!(drawn.iter().flatten().all(|x| x.fract() == 0.0 && *x >= 0.0));
+    let mean = drawn.iter().flatten().sum::<f64>() / 200.0;
+    assert!((mean / typical - 1.0).abs() < 0.02, "{mean} for {typical}");
+    let scored = jensen(["vae", "evaluate", &run, &table, "--json"]).expect(0).json();
+    assert!(scored["importance"]["bound"].as_f64() > scored["bound"].as_f64());
+
+    let sleep = ["vae", "fit", &table, "--decoder", "poisson", "--library-size", "on", "--method", "wake-sleep"];
+    let sleep = sleep.into_iter().chain(["--hidden", "12", "--latent", "1", "--json", "--epochs", "3"]);
+    assert!(jensen(sleep).json()["bound"].is_number());
+    let half = desk.file("half.csv", "a,b\n3,1\n0,1.5\n");
+    refused(
+        &["vae", "fit", &half, "--decoder", "poisson"],
+        3,
+        &["half.csv", "row 2", "value 2", "1.5", "whole number"],
+    );
+    let none = desk.file("none.csv", "a,b\n0,0\n0,0\n");
+    refused(
+        &["vae", "fit", &none, "--decoder", "poisson", "--library-size", "on"],
+        3,
+        &["none.csv", "every count", "--library-size"],
+    );
+    refused(&["vae", "fit", &table, "--library-size", "on"], 2, &["--decoder negative-binomial"]);
+}
+
 /// The code and every part of the message.
 #[track_caller]
 fn refused(args: &[&str], code: i32, wanted: &[&str]) {

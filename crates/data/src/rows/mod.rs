@@ -193,6 +193,15 @@ impl Rows {
         })
     }
 
+    /// The same rows with bytes as whole numbers, not grey levels: counts.
+    #[must_use]
+    pub fn of_counts(mut self) -> Self {
+        let (low, high) = self.range;
+        self.range = (low / self.scale, high / self.scale);
+        self.scale = 1.0;
+        self
+    }
+
     /// The file or folder.
     pub fn source(&self) -> &str {
         &self.source
@@ -348,6 +357,16 @@ mod tests {
         let digest = |name: &str| Rows::open(&path(name)).unwrap().digest().to_owned();
         assert_eq!(digest("images-idx3"), digest("images.npy"));
         assert_ne!(digest("images-idx3"), digest("floats.npy"));
+    }
+
+    #[test]
+    fn bytes_may_be_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        fs::write(&path, idx(&[2, 2], &[0, 1, 7, 255])).unwrap();
+        let rows = Rows::open(&path).unwrap().of_counts();
+        assert_eq!(read(&rows, 1), [7.0, 255.0]);
+        assert_eq!(rows.range(), (0.0, 255.0));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::plain::{self, Scored};
-use super::rows::{Apart, Parts, check_rows, extents, first, spread, units};
+use super::rows::{Apart, Parts, check_rows, extents, first, mean_total, read_as, spread, units};
 use super::{
     Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, report_page,
     split,
@@ -139,8 +139,9 @@ impl VaeData {
         let likelihood = flags.likelihood(images)?;
         // Settings that suit no data of this width are named before the data.
         flags.architecture(rows.width(), likelihood)?;
+        let rows = read_as(rows, likelihood);
         check_rows(&rows, rows.width(), likelihood)?;
-        let apart = Apart::open(validation.as_deref())?;
+        let apart = Apart::open(validation.as_deref(), likelihood)?;
         let train = match &apart {
             Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
             Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
@@ -151,9 +152,13 @@ impl VaeData {
             likelihood,
             flags.standardise.unwrap_or_default(),
         )?;
-        let architecture = flags.architecture(units.width(), likelihood)?;
+        let mut architecture = flags.architecture(units.width(), likelihood)?;
+        architecture.observation.library_size = flags
+            .has_library_size()
+            .then(|| mean_total(&rows, &train))
+            .transpose()?;
         if let Apart::File(other) = &apart {
-            check_rows(other, rows.width(), architecture.likelihood)?;
+            check_rows(other, rows.width(), likelihood)?;
         }
         let simd = flags.simd()?.name().to_owned();
         let run = VaeRun {
@@ -285,7 +290,7 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         .chain(&architecture.decoder)
         .sum();
     let lanes = settings.batch.max(500) as u64 * settings.samples as u64;
-    let layers = (2 * units + 6 * architecture.width + 8 * architecture.latent) as u64;
+    let layers = (2 * units + 6 * architecture.observation.width + 8 * architecture.latent) as u64;
     let held = rows.held_bytes()
         + match apart {
             Apart::File(rows) => rows.held_bytes(),
@@ -345,7 +350,7 @@ impl VaeJob<'_> {
             Some(records) => spread(records, SCORED),
             None => spread(self.train, SCORED),
         };
-        let plain = plain::best(&sample, &scored, self.data.architecture.likelihood)
+        let plain = plain::best(&sample, &scored, &self.data.architecture.observation)
             .map(|(name, score)| (name, score + log_jacobian));
         let pictures = pictures(&model, &mut networks, shown, seed);
         Ok(VaeMade {
@@ -517,7 +522,7 @@ impl Job for VaeJob<'_> {
             let explained =
                 output.training.bound + output.weight_divergence / self.train.len() as f64;
             let fit = output.validated.map_or(explained, |v| v.bound);
-            let slack = SLACK * self.data.architecture.width as f64;
+            let slack = SLACK * self.data.architecture.observation.width as f64;
             Baseline {
                 model: model.to_owned(),
                 score,
@@ -637,7 +642,7 @@ fn pictures(
     let Some(size) = model.image() else {
         return Pictures::default();
     };
-    let frame = Frame::new(size, model.architecture.likelihood);
+    let frame = Frame::new(size, model.architecture.observation.likelihood);
     let shown = |records: Vec<f32>| -> Vec<f32> {
         model.rows(&records).iter().map(|x| *x as f32).collect()
     };

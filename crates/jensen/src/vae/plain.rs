@@ -1,18 +1,21 @@
 //! Plain models of records as baselines: independent values, and one linear factor.
 
+mod counts;
+
 use jensen_math::constants::LOG_TWO_PI;
-use jensen_neural::{Likelihood, Records};
+use jensen_neural::{Likelihood, Observation, Records};
 
 /// The name of a plain model, and its mean log density of records in nats.
 pub(super) type Scored = (&'static str, f64);
 
-/// The plain model of a likelihood that explains `scored` best, once it has learned from `train`.
+/// The plain model of an observation that explains `scored` best, once it has learned from `train`.
 pub(super) fn best(
     train: &dyn Records,
     scored: &dyn Records,
-    likelihood: Likelihood,
+    observation: &Observation,
 ) -> Option<Scored> {
     let (train, scored) = (gathered(train), gathered(scored));
+    let likelihood = observation.likelihood;
     let mut all = vec![match likelihood {
         Likelihood::Bernoulli => ("independent binary values", binary(&train, &scored)),
         Likelihood::Categorical { categories } => (
@@ -23,6 +26,18 @@ pub(super) fn best(
             let normals = Factor::none(&train);
             normals.mean_log_density(&scored)
         }),
+        Likelihood::Poisson => (
+            "independent Poisson counts",
+            counts::independent(&train, &scored, observation),
+        ),
+        Likelihood::NegativeBinomial => (
+            "independent negative binomial counts",
+            counts::independent(&train, &scored, observation),
+        ),
+        Likelihood::ZeroInflatedNegativeBinomial => (
+            "independent negative binomial counts with excess zeros",
+            counts::independent(&train, &scored, observation),
+        ),
     }];
     if let Likelihood::Gaussian { .. } = likelihood
         && train.len() > 2

@@ -26,6 +26,14 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
+/// Rows as values of a distribution: bytes are grey levels, unless the values are counts.
+pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
+    match likelihood.is_of_counts() {
+        true => rows.of_counts(),
+        false => rows,
+    }
+}
+
 /// Rejects rows with values outside the decoder's domain, or with another width than the rows of the fit.
 ///
 /// # Errors
@@ -88,6 +96,26 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
+/// The mean total of training rows.
+///
+/// # Errors
+/// Fails if all rows are empty.
+pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
+    let mut row = vec![0.0; rows.width()];
+    let total = |index: &usize| -> f64 {
+        rows.read_exact(*index, &mut row);
+        row.iter().sum()
+    };
+    let mean = train.iter().map(total).sum::<f64>() / train.len() as f64;
+    if mean > 0.0 {
+        return Ok(mean as f32);
+    }
+    Err(Error::Input(format!(
+        "every count in `{}` is zero, so no row has a library size; remove --library-size",
+        rows.source()
+    )))
+}
+
 /// The source of validation records.
 pub(super) enum Apart {
     /// There are none.
@@ -99,8 +127,8 @@ pub(super) enum Apart {
 }
 
 impl Apart {
-    /// Reads `--validation`.
-    pub fn open(given: Option<&str>) -> Result<Self, Error> {
+    /// Reads `--validation` for values of a distribution.
+    pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);
         };
@@ -109,7 +137,10 @@ impl Apart {
             Ok(_) => Err(Error::setting(
                 "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
-            Err(_) => Ok(Self::File(Rows::open(Path::new(given))?)),
+            Err(_) => Ok(Self::File(read_as(
+                Rows::open(Path::new(given))?,
+                likelihood,
+            ))),
         }
     }
 

@@ -100,7 +100,8 @@ impl VaeModel {
     /// # Errors
     /// [`Error::Input`] with the row.
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
-        check_rows(rows, self.units.columns(), self.architecture.likelihood)
+        let likelihood = self.architecture.observation.likelihood;
+        check_rows(rows, self.units.columns(), likelihood)
     }
 
     /// Every tensor with its name in the file, in the file's order.
@@ -183,7 +184,7 @@ impl VaeModel {
         architecture.check().map_err(error)?;
         let width: usize = description.extents.iter().product();
         let units = description.units;
-        if width != units.columns() || units.width() != architecture.width {
+        if width != units.columns() || units.width() != architecture.observation.width {
             return Err(error("extents and architecture disagree"));
         }
         let read = |name: String, spec: &TensorSpec| -> Result<Tensor, VaeModelError> {

@@ -3,19 +3,20 @@
 use jensen_graph::{SingleProgram, evaluate};
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
-use jensen_neural::{Activation, Architecture, BoundGraph, Estimator, Likelihood, initial_weights};
+use jensen_neural::{
+    Activation, Architecture, BoundGraph, Estimator, Likelihood, Observation, initial_weights,
+};
 
 const WIDTH: usize = 6;
 const LATENT: usize = 2;
 
-fn architecture(likelihood: Likelihood, activation: Activation) -> Architecture {
+fn architecture(observation: Observation, activation: Activation) -> Architecture {
     Architecture {
-        width: WIDTH,
+        observation,
         latent: LATENT,
         encoder: vec![5, 4],
         decoder: vec![3],
         activation,
-        likelihood,
     }
 }
 
@@ -40,12 +41,15 @@ fn inputs(bound: &BoundGraph, likelihood: Likelihood) -> Vec<Vec<f64>> {
             group.iter_mut().for_each(|x| *x /= total);
         }
     }
+    if likelihood.is_of_counts() {
+        record = vec![0.0, 3.0, 1.0, 0.0, 7.0, 2.0];
+    }
     inputs.push(record);
     inputs.push(normals("noise", bound.samples * LATENT));
     inputs
 }
 
-fn all_cases() -> Vec<(Likelihood, Activation, Estimator, usize)> {
+fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
     let likelihoods = [
         Likelihood::Bernoulli,
         Likelihood::Gaussian { bounded: true },
@@ -54,20 +58,31 @@ fn all_cases() -> Vec<(Likelihood, Activation, Estimator, usize)> {
     ];
     let mut cases = Vec::new();
     for likelihood in likelihoods {
+        let observation = Observation::new(WIDTH, likelihood);
         for (_, activation) in Activation::ALL {
             for estimator in [Estimator::Joint, Estimator::Analytic] {
-                cases.push((likelihood, activation, estimator, 1));
+                cases.push((observation.clone(), activation, estimator, 1));
             }
         }
-        cases.push((likelihood, Activation::Tanh, Estimator::Analytic, 3));
+        cases.push((observation, Activation::Tanh, Estimator::Analytic, 3));
+    }
+    for likelihood in Likelihood::COUNTS {
+        for library_size in [None, Some(9.0)] {
+            let observation = Observation {
+                library_size,
+                ..Observation::new(WIDTH, likelihood)
+            };
+            cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
+        }
     }
     cases
 }
 
 #[test]
 fn gradients_agree_with_finite_differences() {
-    for (likelihood, activation, estimator, samples) in all_cases() {
-        let architecture = architecture(likelihood, activation);
+    for (observation, activation, estimator, samples) in all_cases() {
+        let likelihood = observation.likelihood;
+        let architecture = architecture(observation, activation);
         let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
         let bound = BoundGraph::new(&encoder, &decoder, estimator, samples, true);
         let mut inputs = inputs(&bound, likelihood);
@@ -120,7 +135,7 @@ fn gradients_agree_with_finite_differences() {
 fn both_estimators_have_one_expectation_and_the_divergence_is_exact() {
     const DRAWS: usize = 40_000;
     let likelihood = Likelihood::Bernoulli;
-    let architecture = architecture(likelihood, Activation::Tanh);
+    let architecture = architecture(Observation::new(WIDTH, likelihood), Activation::Tanh);
     let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
     let noise = normals("many draws", DRAWS * LATENT);
     let mean = |estimator: Estimator| {

@@ -52,7 +52,7 @@ fn panel(title: String, records: &[f32], frame: Frame, columns: usize) -> ImageG
 }
 
 fn frame(set: Set) -> Frame {
-    Frame::new(set.size(), set.architecture(2).likelihood)
+    Frame::new(set.size(), set.architecture(2).observation.likelihood)
 }
 
 fn row(
