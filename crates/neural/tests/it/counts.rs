@@ -71,6 +71,7 @@ fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32])
     const HALF: i32 = 600;
     const STEP: f64 = 8.0 / HALF as f64;
     let total: f64 = record.iter().map(|x| f64::from(*x)).sum();
+    let total = total.max(Observation::EMPTY);
     let density = |z: f64| {
         let means: Vec<f64> = (0..WIDTH).map(|i| (bias[i] + slope[i] * z).exp()).collect();
         let scale = match observation.library_size {
