@@ -329,15 +329,15 @@ impl Units {
 struct Shifted<'a> {
     observer: &'a mut dyn Observer,
     by: f64,
-    fields: &'a [&'a str],
+    fields: &'a [(&'a str, f64)],
 }
 
-/// Runs in standardised units under `control`. The observer receives the bounds, and the listed `fields`, with `by`
-/// nats added.
+/// Runs in standardised units under `control`. The observer receives the bounds with `by` nats added, and each of the
+/// listed `fields` with its own.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
-    fields: &[&str],
+    fields: &[(&str, f64)],
     run: impl FnOnce(&mut Control<'_>) -> T,
 ) -> T {
     let mut observer = Shifted {
@@ -362,11 +362,11 @@ impl Shifted<'_> {
     fn shifted(&self, record: &Record) -> Record {
         let mut record = record.clone();
         record.elbo = record.elbo.map(|elbo| elbo + self.by);
-        for field in self.fields {
+        for (field, by) in self.fields {
             if let Some(value) = record.fields.get_mut(*field)
                 && let Some(bound) = value.as_f64()
             {
-                *value = (bound + self.by).into();
+                *value = (bound + by).into();
             }
         }
         record

@@ -94,23 +94,41 @@ impl Records for UnitRecords<'_> {
     }
 }
 
-/// Checks that every row is in the domain of the likelihood.
+/// Checks that every row is in the domain of the likelihood. `missing` states whether values may be missing.
 ///
 /// # Errors
 /// [`Error::Input`] with the row of the first value outside its domain.
-pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
+pub fn check_values(rows: &Rows, likelihood: Likelihood, missing: bool) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
+    let mut record = vec![0.0; rows.width()];
+    if rows.missing() > 0 && !missing {
+        let is_missing = |row: &usize| {
+            rows.read(*row, &mut record);
+            record.iter().any(|x| x.is_nan())
+        };
+        let row = (0..rows.rows()).find(is_missing).unwrap_or_default();
+        return Err(Error::Input(format!(
+            "`{}`, row {}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
+             with missing values",
+            rows.source(),
+            row + 1
+        )));
+    }
     match likelihood {
+        _ if rows.missing() > 0 => {}
         // Rows are known to be finite.
         Likelihood::Gaussian { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
         _ => {}
     }
-    let mut record = vec![0.0; rows.width()];
+    let observation = Observation {
+        missing,
+        ..Observation::new(rows.width(), likelihood)
+    };
     for row in 0..rows.rows() {
         rows.read(row, &mut record);
-        if let Err(error) = likelihood.check(&record) {
+        if let Err(error) = observation.check(&record) {
             return Err(Error::Input(format!(
                 "`{}`, row {}: {error} for the decoder `{}`",
                 rows.source(),

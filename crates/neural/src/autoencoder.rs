@@ -132,7 +132,7 @@ impl Autoencoder {
         }
         let (guide, model) = (architecture.encoder(), architecture.decoder());
         let encoder = Forward::new(
-            &guide.network.specs(),
+            &guide.specs(),
             &[architecture.observation.width],
             simd,
             |g, t, v| {
@@ -568,6 +568,21 @@ pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
 }
 
 impl LogMarginal {
+    /// The estimate of densities in other units, in which that of record i is larger by `by[i]` nats.
+    #[must_use]
+    pub fn moved(self, by: &[f64]) -> Self {
+        let records = self.records.iter().zip(by).map(|(x, by)| x + by).collect();
+        let moved = Self::new(records, 0.0);
+        // The part of the error that records share stays.
+        let own = Self::new(self.records, 0.0).standard_error;
+        let shared = (self.standard_error.powi(2) - own.powi(2)).max(0.0).sqrt();
+        Self {
+            standard_error: moved.standard_error.hypot(shared),
+            monte_carlo_error: self.monte_carlo_error,
+            ..moved
+        }
+    }
+
     /// Averages estimates with a known sum of squared Monte-Carlo errors, `spread`.
     pub(crate) fn new(records: Vec<f64>, spread: f64) -> Self {
         let n = records.len() as f64;

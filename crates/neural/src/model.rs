@@ -143,6 +143,7 @@ impl Architecture {
             width,
             likelihood,
             library_size,
+            ..
         } = self.observation;
         if width == 0 {
             return error("a record needs at least one value".to_owned());
@@ -183,7 +184,7 @@ impl Architecture {
         let mut values = vec![0.0; expected];
         for record in 0..records.len() {
             records.read(record, &mut values);
-            let checked = self.observation.likelihood.check(&values);
+            let checked = self.observation.check(&values);
             checked.map_err(|error| RecordError::Domain { record, error })?;
         }
         Ok(())
@@ -191,10 +192,10 @@ impl Architecture {
 
     /// The recognition network: heads `mean` and `log_variance`.
     pub fn encoder(&self) -> Encoder {
-        let width = self.observation.width;
+        let inputs = self.observation.inputs();
         Encoder {
             observation: Some(self.observation.clone()),
-            ..Encoder::new(width, &self.encoder, self.activation, self.latent)
+            ..Encoder::new(inputs, &self.encoder, self.activation, self.latent)
         }
     }
 
@@ -214,14 +215,14 @@ impl Architecture {
 
     /// All tensors, the encoder's first.
     pub fn specs(&self) -> Vec<TensorSpec> {
-        let mut specs = self.encoder().network.specs();
+        let mut specs = self.encoder().specs();
         specs.extend(self.decoder().specs());
         specs
     }
 
     /// Number of the encoder's tensors.
     pub fn encoder_tensors(&self) -> usize {
-        2 * (self.encoder.len() + 2)
+        2 * (self.encoder.len() + 2) + usize::from(self.observation.missing)
     }
 
     /// Number of weights.
@@ -258,14 +259,40 @@ impl Encoder {
         }
     }
 
+    /// Number of values of a record.
+    pub fn width(&self) -> usize {
+        match &self.observation {
+            Some(observation) => observation.width,
+            None => self.network.inputs,
+        }
+    }
+
+    /// Its tensors: those of the network, and the numbers in place of missing values.
+    pub fn specs(&self) -> Vec<TensorSpec> {
+        let mut specs = self.network.specs();
+        specs.extend(self.observation.as_ref().and_then(Observation::fill));
+        specs
+    }
+
     /// Mean and log variance at `x`.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> (NodeId, NodeId) {
+        let (weights, fill) = tensors.split_at(self.network.specs().len());
         let input = match &self.observation {
-            Some(observation) => observation.input(graph, x),
+            Some(observation) => observation.input(graph, fill.first().copied(), x),
             None => x,
         };
-        let heads = self.network.build(graph, tensors, input);
+        let heads = self.network.build(graph, weights, input);
         (heads[0], heads[1])
+    }
+
+    /// Sets the numbers in place of missing values to the means of their columns.
+    pub(crate) fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
+        let observation = self.observation.as_ref().filter(|of| of.missing);
+        if let (Some(observation), Some(fill)) = (observation, tensors.last_mut()) {
+            let columns = columns(records, |x| observation.read(x));
+            let pairs = fill.data.iter_mut().zip(columns);
+            pairs.for_each(|(fill, column)| *fill = column.mean as f32);
+        }
     }
 }
 
@@ -330,11 +357,10 @@ impl LocalModel for Decoder {
         x: NodeId,
         z: NodeId,
     ) -> NodeId {
-        let context = self.observation.context_of(graph, x);
+        let seen = self.observation.seen(graph, x);
+        let context = self.observation.context_of(graph, seen);
         let parameters = self.parameters(graph, tensors, z, context);
-        let likelihood = self.observation.likelihood;
-        let terms = likelihood.log_densities(graph, &parameters, x);
-        graph.sum(terms)
+        self.observation.log_density(graph, &parameters, seen)
     }
 
     /// The weights of the heads are scaled down, and biases and parameters of columns fit the moments of the data.
@@ -350,7 +376,7 @@ impl LocalModel for Decoder {
         for tensor in weights {
             tensor.data.iter_mut().for_each(|w| *w *= HEADS);
         }
-        let columns = columns(records);
+        let columns = columns(records, f64::from);
         let starts: Vec<Vec<f64>> = columns
             .iter()
             .map(|column| self.observation.likelihood.start(column))
@@ -371,23 +397,26 @@ const HEADS: f32 = 0.1;
 /// Number of records, spread over all of them, whose moments determine the decoder's initial biases.
 const LOOKED_AT: usize = 10_000;
 
-/// The moments of each value over records.
-fn columns(records: &dyn Records) -> Vec<Column> {
+/// The moments of each value over the records that have it, after the function `of`.
+fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
     let count = records.len().min(LOOKED_AT);
     let width = records.width();
-    let (mut sums, mut squares) = (vec![0.0; width], vec![0.0; width]);
-    let (mut zeros, mut record) = (vec![0.0; width], vec![0.0; width]);
+    let (mut counts, mut sums) = (vec![0.0_f64; width], vec![0.0; width]);
+    let (mut squares, mut zeros) = (vec![0.0; width], vec![0.0; width]);
+    let mut record = vec![0.0; width];
     for i in 0..count {
         records.read(i * records.len() / count, &mut record);
-        for (i, x) in record.iter().map(|x| f64::from(*x)).enumerate() {
+        let present = record.iter().enumerate().filter(|(_, x)| !x.is_nan());
+        for (i, x) in present.map(|(i, x)| (i, of(*x))) {
+            counts[i] += 1.0;
             sums[i] += x;
             squares[i] += x * x;
             zeros[i] += f64::from(x == 0.0);
         }
     }
-    let count = count.max(1) as f64;
     (0..width)
         .map(|i| {
+            let count = counts[i].max(1.0);
             let mean = sums[i] / count;
             Column {
                 count,

@@ -4,7 +4,7 @@ use jensen_graph::{ElemOp, Graph, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::layers::TensorSpec;
-use crate::likelihood::{Likelihood, log_softmax};
+use crate::likelihood::{Likelihood, OutOfDomain, log_sum_exp};
 
 /// The values of a record and their distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,11 +16,27 @@ pub struct Observation {
     /// If the means of counts are shares of the record's total, its library size: the total of records that are drawn
     /// or decoded without data. The density is then that of independent counts with these means, given the total.
     pub library_size: Option<f32>,
+    /// Whether values may be missing: NaN. Their density is that of the other values. The encoder sees a learnt number
+    /// in their place, which starts at the mean of the column, and an indicator.
+    #[serde(default)]
+    pub missing: bool,
+}
+
+/// A record in a graph.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// The values, with zeros for missing ones.
+    values: NodeId,
+    /// Indicators of values that are present, if some may be missing.
+    present: Option<NodeId>,
 }
 
 impl Observation {
     /// The library size of a record without counts: its values are zero with a probability that rounds to 1.
     pub const EMPTY: f64 = 1e-6;
+
+    /// A logit whose share is zero in single precision beside any other.
+    const ABSENT: f64 = -1e6;
 
     /// Records of `width` values.
     pub fn new(width: usize, likelihood: Likelihood) -> Self {
@@ -28,38 +44,156 @@ impl Observation {
             width,
             likelihood,
             library_size: None,
+            missing: false,
+        }
+    }
+
+    /// Checks the values of a record.
+    ///
+    /// # Errors
+    /// Returns the first value outside the domain, or that no value is present.
+    pub fn check(&self, record: &[f32]) -> Result<(), OutOfDomain> {
+        let missing = record.iter().filter(|x| x.is_nan()).count();
+        if missing == 0 || !self.missing {
+            return self.likelihood.check(record);
+        }
+        if missing == record.len() {
+            return Err(OutOfDomain {
+                position: 0,
+                value: f32::NAN,
+                expected: "at least one value that is not missing",
+            });
+        }
+        match self.likelihood {
+            Likelihood::Categorical { categories } => {
+                for (group, x) in record.chunks(categories).enumerate() {
+                    if x.iter().all(|x| x.is_nan()) {
+                        continue;
+                    }
+                    self.likelihood.check(x).map_err(|error| OutOfDomain {
+                        position: group * categories + error.position,
+                        ..error
+                    })?;
+                }
+                Ok(())
+            }
+            _ => {
+                for (position, x) in record.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
+                    self.likelihood
+                        .check(&[*x])
+                        .map_err(|error| OutOfDomain { position, ..error })?;
+                }
+                Ok(())
+            }
         }
     }
 
     /// Number of values of a record's context, on which its density depends besides the latent values: the library
-    /// size.
+    /// size, and if values may be missing, indicators of those that are present, because the library size is their
+    /// total.
     pub fn context(&self) -> usize {
-        usize::from(self.library_size.is_some())
+        match (self.library_size, self.missing) {
+            (None, _) => 0,
+            (Some(_), false) => 1,
+            (Some(_), true) => 1 + self.width,
+        }
     }
 
     /// Appends the context of a record to `out`.
     pub fn read_context(&self, record: &[f32], out: &mut Vec<f32>) {
-        if self.library_size.is_some() {
-            out.push(record.iter().sum());
+        if self.library_size.is_none() {
+            return;
+        }
+        out.push(record.iter().filter(|x| !x.is_nan()).sum());
+        if self.missing {
+            out.extend(record.iter().map(|x| f32::from(!x.is_nan())));
         }
     }
 
     /// The context of a record that is drawn.
     pub(crate) fn drawn_context(&self) -> Vec<f32> {
-        self.library_size.into_iter().collect()
+        let present = if self.missing { self.width } else { 0 };
+        let typical = self.library_size.into_iter();
+        let present = std::iter::repeat_n(1.0, present);
+        typical.flat_map(|total| std::iter::once(total).chain(present.clone())).collect()
+    }
+
+    /// A record in a graph.
+    pub(crate) fn seen(&self, g: &mut Graph, x: NodeId) -> Seen {
+        if !self.missing {
+            return Seen {
+                values: x,
+                present: None,
+            };
+        }
+        // NaN differs from itself.
+        let present = g.elem(ElemOp::Eq, &[x, x]);
+        let zero = g.vector(&vec![0.0; self.width]);
+        Seen {
+            values: g.select(present, x, zero),
+            present: Some(present),
+        }
     }
 
     /// The context of a record in a graph.
-    pub(crate) fn context_of(&self, g: &mut Graph, x: NodeId) -> Option<NodeId> {
-        self.library_size.map(|_| g.sum(x))
+    pub(crate) fn context_of(&self, g: &mut Graph, seen: Seen) -> Option<NodeId> {
+        self.library_size.map(|_| {
+            let total = g.sum(seen.values);
+            match seen.present {
+                Some(present) => g.concat(&[total, present]),
+                None => total,
+            }
+        })
     }
 
-    /// The inputs of the encoder: logarithms of counts plus one, other values unchanged.
-    pub(crate) fn input(&self, g: &mut Graph, x: NodeId) -> NodeId {
+    /// `log p(x)` of the values that are present.
+    pub(crate) fn log_density(&self, g: &mut Graph, parameters: &[NodeId], seen: Seen) -> NodeId {
+        let terms = self.likelihood.log_densities(g, parameters, seen.values);
+        let terms = match seen.present {
+            Some(present) => g.mul(present, terms),
+            None => terms,
+        };
+        g.sum(terms)
+    }
+
+    /// A value as the encoder sees it: the logarithm of a count plus one, other values unchanged.
+    pub(crate) fn read(&self, x: f32) -> f64 {
         match self.likelihood.is_of_counts() {
-            true => g.elem(ElemOp::Log1p, &[x]),
-            false => x,
+            true => f64::from(x).ln_1p(),
+            false => f64::from(x),
         }
+    }
+
+    /// Number of inputs of the encoder.
+    pub(crate) fn inputs(&self) -> usize {
+        if self.missing { 2 * self.width } else { self.width }
+    }
+
+    /// The inputs of the encoder, with `fill` for missing values and their indicators.
+    pub(crate) fn input(&self, g: &mut Graph, fill: Option<NodeId>, x: NodeId) -> NodeId {
+        let seen = self.seen(g, x);
+        let input = match self.likelihood.is_of_counts() {
+            true => g.elem(ElemOp::Log1p, &[seen.values]),
+            false => seen.values,
+        };
+        match (seen.present, fill) {
+            (Some(present), Some(fill)) => {
+                let filled = g.select(present, input, fill);
+                let one = g.constant(1.0);
+                let absent = g.sub(one, present);
+                g.concat(&[filled, absent])
+            }
+            _ => input,
+        }
+    }
+
+    /// The encoder's numbers in place of missing values.
+    pub(crate) fn fill(&self) -> Option<TensorSpec> {
+        self.missing.then(|| TensorSpec {
+            name: "encoder.missing.bias".to_owned(),
+            inputs: 1,
+            outputs: self.width,
+        })
     }
 
     /// The decoder's heads with their widths.
@@ -87,12 +221,23 @@ impl Observation {
         mut outputs: Vec<NodeId>,
         context: Option<NodeId>,
     ) -> Vec<NodeId> {
-        if let Some(total) = context {
+        if let Some(context) = context {
+            let total = g.element(context, 0);
             let least = g.constant(Self::EMPTY);
             let total = g.elem(ElemOp::Fmax, &[total, least]);
             let log_total = g.log(total);
-            let log_share = log_softmax(g, outputs[0], self.width);
-            outputs[0] = g.add(log_share, log_total);
+            // The shares of the values that are present sum to 1.
+            let counted = match self.missing {
+                true => {
+                    let present = g.slice(context, 1, self.width);
+                    let absent = g.vector(&vec![Self::ABSENT; self.width]);
+                    g.select(present, outputs[0], absent)
+                }
+                false => outputs[0],
+            };
+            let normaliser = log_sum_exp(g, counted);
+            let scale = g.sub(log_total, normaliser);
+            outputs[0] = g.add(outputs[0], scale);
         }
         outputs
     }

@@ -74,10 +74,15 @@ impl<'a> WakeSleep<'a> {
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
         let width = architecture.observation.width;
+        if architecture.observation.missing {
+            let text = "wake-sleep trains the encoder on drawn records, in which no value is missing: use auto-encoding \
+                        variational Bayes (--method aevb)";
+            return Err(TrainError(text.to_owned()));
+        }
         settings.check(width, data, validation)?;
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
         let (guide, model) = (architecture.encoder(), architecture.decoder());
-        let specs = guide.network.specs();
+        let specs = guide.specs();
         let encoder = Forward::new(&specs, &[width], simd, |g, t, v| {
             let (mean, log_variance) = guide.build(g, t, v[0]);
             let divergence = normal_divergence(g, mean, log_variance);

@@ -181,7 +181,9 @@ impl<'a> Trainer<'a> {
         };
         let start = (settings.initial_sd.is_none()).then(|| {
             let mut tensors = initial_weights(simd, &bound.specs, settings.seed, None);
-            model.begin(&mut tensors[bound.encoder_tensors..], data);
+            let (of_encoder, of_model) = tensors.split_at_mut(bound.encoder_tensors);
+            encoder.begin(of_encoder, data);
+            model.begin(of_model, data);
             tensors
         });
         Ok(Self {

@@ -10,7 +10,7 @@ use jensen::vae::{
 };
 use serde_json::{Value, json};
 
-use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
+use super::args::{ApplyArgs, EvaluateArgs, ReconstructArgs, SampleArgs};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
@@ -192,8 +192,19 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
+/// Replaces the reconstructions of values that are present by these values.
+fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
+    let mut row = vec![0.0; rows.width()];
+    for (means, index) in means.chunks_mut(rows.width()).zip(indices) {
+        rows.read_exact(*index, &mut row);
+        let pairs = means.iter_mut().zip(&row).filter(|(_, x)| !x.is_nan());
+        pairs.for_each(|(mean, x)| *mean = *x);
+    }
+}
+
 /// Runs `vae reconstruct`.
-pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
+pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
+    let (args, impute) = (&args.apply, args.impute);
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
@@ -207,6 +218,17 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
             continue;
         }
         let networks = &mut fit.networks;
+        if impute {
+            let names = numbered("x", model.units.columns());
+            write_rows(destination, records.len(), &names, &mut |out: &mut RowWriter<'_, f64>| {
+                in_chunks(&records, |chunk| {
+                    let mut means = model.rows(&networks.reconstruct(chunk));
+                    keep_present(&rows, &chunk.indices, &mut means);
+                    out.write(&means)
+                })
+            })?;
+            continue;
+        }
         write_records(destination, &model, records.len(), &mut |take| {
             in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
@@ -248,12 +270,9 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let model = fit.model;
     let records = model.records(&rows);
     // Densities are those of rows in the units of the data.
-    let log_jacobian = model.units.log_jacobian();
-    let moved = |estimate: LogMarginal| LogMarginal {
-        mean: estimate.mean + log_jacobian,
-        records: estimate.records.iter().map(|x| x + log_jacobian).collect(),
-        ..estimate
-    };
+    let log_jacobians = model.log_jacobians(&records);
+    let log_jacobian = log_jacobians.iter().sum::<f64>() / records.len() as f64;
+    let moved = |estimate: LogMarginal| estimate.moved(&log_jacobians);
     let seed = args.seed.unwrap_or(fit.stored.flags.seed());
     let some = match args.records {
         0 => records.len(),
@@ -291,6 +310,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             "divergence": bound.divergence,
             "importance": fields("bound", &importance, json!({ "draws": args.importance })),
             "marginal": fields("log_likelihood", &marginal, json!({})),
+            "missing_values": rows.missing(),
             "active_units": active.active,
             "latent_variances": active.variance,
             "seed": seed,
@@ -325,6 +345,10 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             ),
         ),
         None => {}
+    }
+    if rows.missing() > 0 {
+        let all = rows.rows() * rows.width();
+        line("missing values", format!("{} of {all}", rows.missing()));
     }
     line(
         "active latent values",

@@ -15,7 +15,7 @@ pub enum VaeCommand {
     /// Posterior means and standard deviations of the latent values of records
     Encode(ApplyArgs),
     /// Reconstruct records: the decoder's means at the means of their codes
-    Reconstruct(ApplyArgs),
+    Reconstruct(ReconstructArgs),
     /// Bounds, marginal likelihood and active latent values of records
     Evaluate(EvaluateArgs),
 }
@@ -125,6 +125,17 @@ Examples:
 
 Codes have the columns mean1, mean2, … and sd1, sd2, …. Records are read and written in chunks. A picture of reconstructions
 shows the first records, each above its reconstruction.";
+
+/// Reconstructs records.
+#[derive(Args)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub struct ReconstructArgs {
+    #[command(flatten)]
+    pub apply: ApplyArgs,
+    /// Keep values that are present, and reconstruct only missing ones
+    #[arg(long)]
+    pub impute: bool,
+}
 
 /// Runs records through the networks.
 #[derive(Args)]

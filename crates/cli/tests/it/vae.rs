@@ -594,6 +594,67 @@ fn counts_of_cells_with_a_library_size() {
     refused(&["vae", "fit", &table, "--library-size", "on"], 2, &["--decoder negative-binomial"]);
 }
 
+#[test]
+fn missing_values_are_masked_and_imputed() {
+    let desk = Desk::new();
+    let whole = one_factor();
+    // Every sixth value is missing, in any column.
+    let mut lines = whole.lines();
+    let mut gaps = format!("{}\n", lines.next().unwrap());
+    for (row, line) in lines.enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cells: Vec<&str> = (0..4).map(|i| if (5 * row + 7 * i) % 6 == 0 { "" } else { cells[i] }).collect();
+        gaps += &(cells.join(",") + "\n");
+    }
+    let (whole, table) = (desk.file("whole.csv", &whole), desk.file("gaps.csv", &gaps));
+    let run = desk.name("run");
+    let linear = [
+        "--decoder", "gaussian", "--latent", "1", "--hidden", "none", "--batch", "20", "--optimizer", "adam",
+        "--step-size", "0.02", "--epochs", "300", "--out", &run, "--json",
+    ];
+    let made = jensen(["vae", "fit", &table].into_iter().chain(linear)).expect(0).json();
+    let missing = gaps.lines().flat_map(|line| line.split(',')).filter(|cell| cell.is_empty()).count();
+    assert_eq!(made["missing_values"], missing);
+    assert!(made["warnings"].to_string().contains(&format!("{missing} of 800 values are missing")), "{made}");
+    // The score is that of one factor by maximum likelihood, which these networks are.
+    let (bound, plain) = (made["bound"].as_f64().unwrap(), made["baseline"]["score"].as_f64().unwrap());
+    assert!(bound > plain - 0.1 && bound < plain + 0.05, "{bound} for {plain}");
+    let trace = trace_of(&desk.path("run"));
+    let last = trace.last().unwrap()["bound"].as_f64().unwrap();
+    assert!((last - bound).abs() < 0.3, "{last} for {bound}");
+    let scored = jensen(["vae", "evaluate", &run, &table, "--json"]).expect(0).json();
+    assert_eq!(scored["missing_values"], missing);
+    assert!((scored["bound"].as_f64().unwrap() - bound).abs() < 0.1);
+
+    let rows = |text: &str| -> Vec<Vec<Option<f64>>> {
+        let lines = text.lines().skip(1);
+        lines.map(|line| line.split(',').map(|x| x.parse().ok()).collect()).collect()
+    };
+    let imputed = rows(&jensen(["vae", "reconstruct", &run, &table, "--impute"]).expect(0).stdout);
+    let truth = rows(&fs::read_to_string(&whole).unwrap());
+    let (mut error, mut spread) = (0.0, 0.0);
+    for (row, (imputed, given)) in imputed.iter().zip(rows(&gaps)).enumerate() {
+        for i in 0..4 {
+            match given[i] {
+                Some(given) => assert_eq!(imputed[i], Some(given)),
+                // The third column is noise.
+                None if i != 2 => {
+                    error += (imputed[i].unwrap() - truth[row][i].unwrap()).powi(2);
+                    spread += (truth[row][i].unwrap() - [0.25, 3.25, 0.25, 0.25][i]).powi(2);
+                }
+                None => {}
+            }
+        }
+    }
+    assert!(error < 0.03 * spread, "{error} of {spread}");
+
+    let complete = ["vae", "fit", &whole, "--decoder", "gaussian", "--hidden", "4", "--latent", "1", "--epochs", "1"];
+    jensen(complete.into_iter().chain(["--out", &run, "--quiet"]));
+    refused(&["vae", "encode", &run, &table], 3, &["gaps.csv", "row 1", "missing", "fit to rows"]);
+    let asleep = ["vae", "fit", &table, "--decoder", "gaussian", "--method", "wake-sleep"];
+    refused(&asleep, 3, &["wake-sleep", "--method aevb"]);
+}
+
 /// The code and every part of the message.
 #[track_caller]
 fn refused(args: &[&str], code: i32, wanted: &[&str]) {
@@ -658,8 +719,10 @@ fn bad_data_are_refused_by_location() {
         3,
         &["high.csv", "row 2", "value 2", "1.5", "--decoder gaussian"],
     );
-    let gap = desk.file("gap.csv", "a,b\n0.5,1\n0.2,nan\n");
-    refused(&["vae", "fit", &gap], 3, &["gap.csv", "row 2, element 2"]);
+    let gap = desk.file("gap.csv", "a,b\n0.5,\n0.2,nan\n");
+    refused(&["vae", "fit", &gap], 3, &["gap.csv", "column 2 has no values"]);
+    let empty = desk.file("empty.csv", "a,b\n0.5,1\nNA,NA\n");
+    refused(&["vae", "fit", &empty], 3, &["empty.csv", "row 2", "not missing"]);
     let sums = desk.file("sums.csv", "a,b\n0.5,0.5\n0.2,0.5\n");
     refused(
         &["vae", "fit", &sums, "--decoder", "categorical=2"],

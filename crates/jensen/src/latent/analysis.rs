@@ -411,7 +411,7 @@ impl Job for AnalysisJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
         let identity = self.identity();
         let log_jacobian = self.log_jacobian();
-        let mut fit = shifted(control, log_jacobian, &["objective"], |control| {
+        let mut fit = shifted(control, log_jacobian, &[("objective", log_jacobian)], |control| {
             fit_factors(&self.model, &self.settings, &identity, control)
         })?;
         turned(&mut fit);

@@ -38,7 +38,12 @@ pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
 ///
 /// # Errors
 /// [`Error::Input`] with the row.
-pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(), Error> {
+pub fn check_rows(
+    rows: &Rows,
+    width: usize,
+    likelihood: Likelihood,
+    missing: bool,
+) -> Result<(), Error> {
     if rows.width() != width {
         return Err(Error::Input(format!(
             "rows of `{}` have {} numbers, but rows of the fit have {width}",
@@ -46,7 +51,7 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
             rows.width()
         )));
     }
-    check_values(rows, likelihood).map_err(|error| {
+    check_values(rows, likelihood, missing).map_err(|error| {
         Error::Input(format!(
             "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
         ))
@@ -96,6 +101,48 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
+/// Rejects training rows with a column that has no values.
+pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
+    if rows.missing() == 0 {
+        return Ok(());
+    }
+    let (mut row, mut present) = (vec![0.0; rows.width()], vec![false; rows.width()]);
+    for index in train {
+        rows.read(*index, &mut row);
+        let pairs = present.iter_mut().zip(&row);
+        pairs.for_each(|(present, x)| *present |= !x.is_nan());
+    }
+    match present.iter().position(|present| !present) {
+        Some(column) => Err(Error::Input(format!(
+            "`{}`: column {} has no values in the training rows; remove the column",
+            rows.source(),
+            column + 1
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The log density of each record in the units of the data minus that in the units of the networks, which are those
+/// of the values that are present.
+pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
+    let log_scales = units.log_scales();
+    let mut record = vec![0.0; records.width()];
+    let mut of_record = |index| {
+        records.read(index, &mut record);
+        let present = record.iter().zip(&log_scales).filter(|(x, _)| !x.is_nan());
+        -present.map(|(_, log_scale)| log_scale).sum::<f64>()
+    };
+    (0..records.len()).map(&mut of_record).collect()
+}
+
+/// The mean of [`log_jacobians`].
+pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: bool) -> f64 {
+    match missing {
+        true => log_jacobians(units, records).iter().sum::<f64>() / records.len() as f64,
+        false => units.log_jacobian(),
+    }
+}
+
 /// The mean total of training rows.
 ///
 /// # Errors
@@ -104,7 +151,7 @@ pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
     let mut row = vec![0.0; rows.width()];
     let total = |index: &usize| -> f64 {
         rows.read_exact(*index, &mut row);
-        row.iter().sum()
+        row.iter().filter(|x| !x.is_nan()).sum()
     };
     let mean = train.iter().map(total).sum::<f64>() / train.len() as f64;
     if mean > 0.0 {
@@ -141,6 +188,22 @@ impl Apart {
                 Rows::open(Path::new(given))?,
                 likelihood,
             ))),
+        }
+    }
+
+    /// Number of missing values of a file.
+    pub fn missing(&self) -> usize {
+        match self {
+            Self::File(rows) => rows.missing(),
+            Self::None | Self::Share(_) => 0,
+        }
+    }
+
+    /// Number of values of a file.
+    pub fn values(&self) -> usize {
+        match self {
+            Self::File(rows) => rows.rows() * rows.width(),
+            Self::None | Self::Share(_) => 0,
         }
     }
 

@@ -307,7 +307,7 @@ fn draw_category(p: &[f32], stream: &mut jensen_math::rng::Stream, x: &mut [f32]
 }
 
 /// Logarithms of probabilities with these logits, in groups of `categories`.
-pub(crate) fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) -> NodeId {
+fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) -> NodeId {
     let width = graph.shape(logits).len as usize;
     let groups: Vec<NodeId> = (0..width / categories)
         .map(|group| {
@@ -320,7 +320,7 @@ pub(crate) fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) 
 }
 
 /// `log Σ eˣ`, shifted by the largest element.
-fn log_sum_exp(graph: &mut Graph, x: NodeId) -> NodeId {
+pub(crate) fn log_sum_exp(graph: &mut Graph, x: NodeId) -> NodeId {
     let largest = graph.max(x);
     let pivot = graph.elem(ElemOp::Pivot, &[largest]);
     let shifted = graph.sub(x, pivot);

@@ -66,20 +66,24 @@ fn mass(likelihood: Likelihood, mean: f64, x: f64) -> f64 {
     }
 }
 
-/// log p(x) by Simpson's rule over the latent value.
+/// log p(x) of the values that are present by Simpson's rule over the latent value.
 fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32]) -> f64 {
     const HALF: i32 = 600;
     const STEP: f64 = 8.0 / HALF as f64;
-    let total: f64 = record.iter().map(|x| f64::from(*x)).sum();
+    let present: Vec<usize> = (0..WIDTH).filter(|i| !record[*i].is_nan()).collect();
+    let total: f64 = present.iter().map(|i| f64::from(record[*i])).sum();
     let total = total.max(Observation::EMPTY);
     let density = |z: f64| {
-        let means: Vec<f64> = (0..WIDTH).map(|i| (bias[i] + slope[i] * z).exp()).collect();
+        let means: Vec<f64> = present.iter().map(|i| (bias[*i] + slope[*i] * z).exp()).collect();
         let scale = match observation.library_size {
             Some(_) => total / means.iter().sum::<f64>(),
             None => 1.0,
         };
-        let masses = means.iter().zip(record);
-        let masses = masses.map(|(m, x)| mass(observation.likelihood, scale * m, f64::from(*x)));
+        let masses = means.iter().zip(&present);
+        let masses = masses.map(|(m, i)| {
+            let x = f64::from(record[*i]);
+            mass(observation.likelihood, scale * m, x)
+        });
         (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt() * masses.product::<f64>()
     };
     let weight = |k: i32| match k {
@@ -89,6 +93,35 @@ fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32])
     };
     let sum: f64 = (-HALF..=HALF).map(|k| weight(k) * density(f64::from(k) * STEP)).sum();
     (sum * STEP / 3.0).ln()
+}
+
+#[test]
+fn missing_values_leave_the_density_of_the_others() {
+    let gap = f32::NAN;
+    let records = FloatRecords {
+        values: [[gap, 4.0, gap, 5.0], [0.0, 9.0, gap, 0.0], [2.0, 1.0, 0.0, 3.0]].concat(),
+        width: WIDTH,
+    };
+    for likelihood in Likelihood::COUNTS {
+        for library_size in [false, true] {
+            let observation = Observation {
+                missing: true,
+                ..observation(likelihood, library_size)
+            };
+            let mut networks = factor(&observation);
+            let estimate = networks.importance_bound(&records, 100_000, 1).unwrap();
+            for (found, record) in estimate.records.iter().zip(records.values.chunks(WIDTH)) {
+                let exact = exact(&observation, &SLOPE, &BIAS, record);
+                assert!((found - exact).abs() < 0.04, "{likelihood:?} {library_size} {record:?}: {found} for {exact}");
+            }
+            let rebuilt = networks.reconstruct(&records);
+            assert!(rebuilt.iter().all(|x| x.is_finite()));
+            if library_size && likelihood == Likelihood::Poisson {
+                // The means of the values that are present sum to their total.
+                assert!((rebuilt[1] + rebuilt[3] - 9.0).abs() < 1e-4, "{rebuilt:?}");
+            }
+        }
+    }
 }
 
 /// Records of counts, some of them large.

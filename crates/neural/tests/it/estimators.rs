@@ -27,7 +27,8 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
 }
 
 /// Inputs of a bound graph at one record: weights of moderate size, a record in the likelihood's domain, noise.
-fn inputs(bound: &BoundGraph, likelihood: Likelihood) -> Vec<Vec<f64>> {
+fn inputs(bound: &BoundGraph, observation: &Observation) -> Vec<Vec<f64>> {
+    let likelihood = observation.likelihood;
     let mut inputs: Vec<Vec<f64>> = initial_weights(Simd::detect(), &bound.specs, 5, Some(0.6))
         .into_iter()
         .map(|tensor| tensor.data.into_iter().map(f64::from).collect())
@@ -43,6 +44,10 @@ fn inputs(bound: &BoundGraph, likelihood: Likelihood) -> Vec<Vec<f64>> {
     }
     if likelihood.is_of_counts() {
         record = vec![0.0, 3.0, 1.0, 0.0, 7.0, 2.0];
+    }
+    if observation.missing {
+        // The first group of categories, or three values.
+        record[..3].fill(f64::NAN);
     }
     inputs.push(record);
     inputs.push(normals("noise", bound.samples * LATENT));
@@ -67,13 +72,21 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
         cases.push((observation, Activation::Tanh, Estimator::Analytic, 3));
     }
     for likelihood in Likelihood::COUNTS {
-        for library_size in [None, Some(9.0)] {
+        for (library_size, missing) in [(None, false), (Some(9.0), false), (Some(9.0), true)] {
             let observation = Observation {
                 library_size,
+                missing,
                 ..Observation::new(WIDTH, likelihood)
             };
             cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
         }
+    }
+    for likelihood in likelihoods {
+        let observation = Observation {
+            missing: true,
+            ..Observation::new(WIDTH, likelihood)
+        };
+        cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
     }
     cases
 }
@@ -82,10 +95,10 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
 fn gradients_agree_with_finite_differences() {
     for (observation, activation, estimator, samples) in all_cases() {
         let likelihood = observation.likelihood;
-        let architecture = architecture(observation, activation);
+        let architecture = architecture(observation.clone(), activation);
         let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
         let bound = BoundGraph::new(&encoder, &decoder, estimator, samples, true);
-        let mut inputs = inputs(&bound, likelihood);
+        let mut inputs = inputs(&bound, &observation);
         let value = |inputs: &[Vec<f64>]| {
             let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
             evaluate(&bound.graph, &views, None)
@@ -144,7 +157,7 @@ fn both_estimators_have_one_expectation_and_the_divergence_is_exact() {
     let mean = |estimator: Estimator| {
         let bound = BoundGraph::new(&encoder, &decoder, estimator, 1, true);
         let program = SingleProgram::new(&bound.graph, Simd::detect()).expect("a supported graph");
-        let one = inputs(&bound, likelihood);
+        let one = inputs(&bound, &Observation::new(WIDTH, likelihood));
         let mut workspace = program.workspace(DRAWS);
         let narrow = |x: &[f64]| -> Vec<f32> { x.iter().map(|&x| x as f32).collect() };
         let mut data: Vec<Vec<f32>> = one.iter().map(|x| narrow(x)).collect();

@@ -141,12 +141,8 @@ pub fn score_records<'py>(
         let score = networks
             .importance_bound(&model.records(&rows), draws, seed)
             .map_err(|error| Error::input(error.to_string()))?;
-        let log_jacobian = model.units.log_jacobian();
-        Ok(score
-            .records
-            .iter()
-            .map(|x| x + log_jacobian)
-            .collect::<Vec<f64>>())
+        let records = model.records(&rows);
+        Ok(score.moved(&model.log_jacobians(&records)).records)
     })?;
     Ok(scores.into_pyarray(py))
 }

@@ -6,7 +6,7 @@ use jensen_math::special::{digamma_step, lgamma, lgamma_step, trigamma_step};
 use jensen_neural::{Likelihood, Observation};
 use rayon::prelude::*;
 
-use super::mean_of;
+use super::pairs;
 
 /// Number of rows, spread over all of them, that sizes and excess zeros are fitted to. Their errors cost about
 /// 3/(2 · 4000) nats a value, a tenth of the slack of the comparison.
@@ -135,6 +135,12 @@ impl Column {
     }
 }
 
+/// The values of a column that are present, with their rows.
+fn pairs_of(rows: &[Vec<f64>], column: usize) -> impl Iterator<Item = (usize, f64)> {
+    let values = rows.iter().map(move |row| row[column]).enumerate();
+    values.filter(|(_, x)| !x.is_nan())
+}
+
 /// The log mass of `scored` rows under independent columns that learned from `train`, averaged over rows. The mean of
 /// a count is proportional to the total of its row if the observation has a library size.
 pub(super) fn independent(
@@ -142,8 +148,17 @@ pub(super) fn independent(
     scored: &[Vec<f64>],
     observation: &Observation,
 ) -> f64 {
+    let sums: Vec<f64> = (0..observation.width)
+        .map(|i| pairs_of(train, i).map(|(_, x)| x).sum::<f64>() + 0.5)
+        .collect();
+    let all: f64 = sums.iter().sum();
     let exposures = |rows: &[Vec<f64>]| -> Vec<f64> {
-        let total = |row: &Vec<f64>| row.iter().sum::<f64>().max(Observation::EMPTY);
+        // Shares of the values that are present sum to 1.
+        let total = |row: &Vec<f64>| {
+            let (total, share) = pairs(row, &sums)
+                .fold((0.0, 0.0), |(total, share), (x, sum)| (total + x, share + sum / all));
+            total.max(Observation::EMPTY) / share
+        };
         match observation.library_size {
             Some(_) => rows.iter().map(total).collect(),
             None => vec![1.0; rows.len()],
@@ -160,19 +175,21 @@ pub(super) fn independent(
     let columns: Vec<Column> = (0..observation.width)
         .into_par_iter()
         .map(|i| {
-            let x: Vec<f64> = learned.iter().map(|row| row[i]).collect();
+            let present = pairs_of(&learned, i);
+            let (x, exposures): (Vec<f64>, Vec<f64>) =
+                present.map(|(row, x)| (x, of_learned[row])).unzip();
             match observation.likelihood {
-                Likelihood::Poisson => Column::poisson(&x, &of_learned),
+                Likelihood::Poisson => Column::poisson(&x, &exposures),
                 likelihood => {
                     let inflated = likelihood == Likelihood::ZeroInflatedNegativeBinomial;
-                    Column::negative_binomial(&x, &of_learned, inflated)
+                    Column::negative_binomial(&x, &exposures, inflated)
                 }
             }
         })
         .collect();
     let score = |(row, exposure): (&Vec<f64>, &f64)| -> f64 {
-        let values = row.iter().zip(&columns);
-        values.map(|(x, column)| column.log_mass(*x, *exposure)).sum()
+        let values = pairs(row, &columns);
+        values.map(|(x, column)| column.log_mass(x, *exposure)).sum()
     };
     let scores: Vec<f64> = scored.par_iter().zip(&of_scored).map(score).collect();
     scores.iter().sum::<f64>() / scores.len().max(1) as f64
