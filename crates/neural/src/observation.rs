@@ -15,10 +15,11 @@ pub struct Observation {
     pub likelihood: Likelihood,
     /// If the means of counts are shares of the record's total, its library size: the total of records that are drawn
     /// or decoded without data. The density is then that of independent counts with these means, given the total.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<f32>,
     /// Whether values may be missing: NaN. Their density is that of the other values. The encoder sees a learnt number
     /// in their place, which starts at the mean of the column, and an indicator.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
 }
 
@@ -115,7 +116,9 @@ impl Observation {
         let present = if self.missing { self.width } else { 0 };
         let typical = self.library_size.into_iter();
         let present = std::iter::repeat_n(1.0, present);
-        typical.flat_map(|total| std::iter::once(total).chain(present.clone())).collect()
+        typical
+            .flat_map(|total| std::iter::once(total).chain(present.clone()))
+            .collect()
     }
 
     /// A record in a graph.
@@ -149,11 +152,13 @@ impl Observation {
     /// `log p(x)` of the values that are present.
     pub(crate) fn log_density(&self, g: &mut Graph, parameters: &[NodeId], seen: Seen) -> NodeId {
         let terms = self.likelihood.log_densities(g, parameters, seen.values);
-        let terms = match seen.present {
-            Some(present) => g.mul(present, terms),
-            None => terms,
+        let (terms, count) = match seen.present {
+            Some(present) => (g.mul(present, terms), g.sum(present)),
+            None => (terms, g.constant(self.width as f64)),
         };
-        g.sum(terms)
+        let constants = g.scale(self.likelihood.constant(), count);
+        let sum = g.sum(terms);
+        g.add(sum, constants)
     }
 
     /// A value as the encoder sees it: the logarithm of a count plus one, other values unchanged.
@@ -166,7 +171,11 @@ impl Observation {
 
     /// Number of inputs of the encoder.
     pub(crate) fn inputs(&self) -> usize {
-        if self.missing { 2 * self.width } else { self.width }
+        if self.missing {
+            2 * self.width
+        } else {
+            self.width
+        }
     }
 
     /// The inputs of the encoder, with `fill` for missing values and their indicators.

@@ -49,7 +49,9 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     temper : str, optional
         ``"anneal=PASSES"`` or ``"anneal=PASSES:FROM"``: the temperature of the likelihood falls to 1.
     warm_up : float, optional
-        Passes during which the weight of the divergence rises from 0 to 1.
+        Passes during which the weight of the divergence rises from 0 to ``beta``.
+    beta : float
+        Weight of the divergence in the training objective. Bounds and scores are those of the weight 1.
     validation_fraction : float, optional
         Share of the rows reserved for validation. ``info_["validation_bound"]`` is their bound.
     n_iter_no_change : int, optional
@@ -84,6 +86,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     samples: int = 1
     temper: str | None = None
     warm_up: float | None = None
+    beta: float = 1
     validation_fraction: float | None = None
     n_iter_no_change: int | None = None
     max_seconds: float | None = None
@@ -109,6 +112,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
             "samples": self.samples,
             "temper": self.temper,
             "warm_up": self.warm_up,
+            "beta": None if self.beta == 1 else float(self.beta),
             "patience": self.n_iter_no_change,
             "max_seconds": self.max_seconds,
             "seed": self._seed,

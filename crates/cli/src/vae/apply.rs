@@ -59,7 +59,10 @@ impl Fitted {
 
     fn frame(&self, path: &Path) -> Result<Frame, Failure> {
         match self.model.image() {
-            Some(size) => Ok(Frame::new(size, self.model.architecture.observation.likelihood)),
+            Some(size) => Ok(Frame::new(
+                size,
+                self.model.architecture.observation.likelihood,
+            )),
             None => Err(no_picture(
                 path,
                 "the records of this fit have no image size (fit with --image WxH)",
@@ -220,13 +223,18 @@ pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
         let networks = &mut fit.networks;
         if impute {
             let names = numbered("x", model.units.columns());
-            write_rows(destination, records.len(), &names, &mut |out: &mut RowWriter<'_, f64>| {
-                in_chunks(&records, |chunk| {
-                    let mut means = model.rows(&networks.reconstruct(chunk));
-                    keep_present(&rows, &chunk.indices, &mut means);
-                    out.write(&means)
-                })
-            })?;
+            write_rows(
+                destination,
+                records.len(),
+                &names,
+                &mut |out: &mut RowWriter<'_, f64>| {
+                    in_chunks(&records, |chunk| {
+                        let mut means = model.rows(&networks.reconstruct(chunk));
+                        keep_present(&rows, &chunk.indices, &mut means);
+                        out.write(&means)
+                    })
+                },
+            )?;
             continue;
         }
         write_records(destination, &model, records.len(), &mut |take| {

@@ -34,7 +34,10 @@ fn shared_vectors_are_read_element_by_element() {
     for (which, scale) in [(0, 1.0), (1, 10.0)] {
         let found = program.output(&workspace, which, 2);
         let expected = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0].map(|x| scale * x);
-        let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4);
+        let near = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-4);
         assert!(near, "{found:?} for {expected:?}");
     }
 }

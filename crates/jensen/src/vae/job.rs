@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::plain::{self, Scored};
 use super::rows::{
-    Apart, Parts, check_columns, check_rows, extents, first, mean_log_jacobian, mean_total, read_as,
-    spread, units,
+    Apart, Parts, check_columns, check_rows, extents, first, mean_log_jacobian, mean_total,
+    read_as, spread, units,
 };
 use super::{
     Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, report_page,
@@ -482,7 +482,9 @@ impl Job for VaeJob<'_> {
         let (clock, identity) = (control.clock, self.identity());
         let by = self.log_jacobian(self.train);
         // Other values are missing in validation records.
-        let validation = self.validation.map_or(by, |records| self.log_jacobian(records));
+        let validation = self
+            .validation
+            .map_or(by, |records| self.log_jacobian(records));
         let outcome = shifted(
             control,
             by,

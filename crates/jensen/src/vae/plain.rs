@@ -101,9 +101,7 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 0.5 * categories as f64);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
-    mean_of(scored, |row| {
-        pairs(row, &p).map(|(x, p)| x * p.ln()).sum()
-    })
+    mean_of(scored, |row| pairs(row, &p).map(|(x, p)| x * p.ln()).sum())
 }
 
 /// x = mean + loadings · z + noise, z standard normal: maximum likelihood by EM (Rubin and Thayer 1982).
@@ -275,12 +273,14 @@ mod tests {
             "{plain} {found} {exact}"
         );
         // A missing value leaves the density of the others.
-        let pair = |x: &[f64]| Factor {
-            mean: factor.mean[..2].to_vec(),
-            loadings: factor.loadings[..2].to_vec(),
-            noise: factor.noise[..2].to_vec(),
-        }
-        .mean_log_density(&[x.to_vec()]);
+        let pair = |x: &[f64]| {
+            Factor {
+                mean: factor.mean[..2].to_vec(),
+                loadings: factor.loadings[..2].to_vec(),
+                noise: factor.noise[..2].to_vec(),
+            }
+            .mean_log_density(&[x.to_vec()])
+        };
         let gap = factor.mean_log_density(&[vec![0.3, -0.4, f64::NAN]]);
         assert!((gap - pair(&[0.3, -0.4])).abs() < 1e-12);
     }

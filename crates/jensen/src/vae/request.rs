@@ -94,6 +94,10 @@ pub struct VaeRequest {
     /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", value_parser = words::not_negative, help_heading = "Method"))]
     pub warm_up: Option<f64>,
+    /// Weight of the divergence in the training objective (β-VAE); bounds are those of the weight 1 [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
     /// Standard deviation of the initial weights [default: 1/√inputs of a layer, a tenth of that for the decoder's heads; biases 0, the first head's at the data's means]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub initial_sd: Option<f64>,
@@ -158,6 +162,7 @@ impl VaeRequest {
             ("--full-vb", self.full_vb),
             ("--temper", self.temper.is_some()),
             ("--warm-up", self.warm_up.is_some()),
+            ("--beta", self.beta.is_some()),
         ];
         match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
             Some((flag, _)) => Err(Error::Setting(format!(
@@ -269,6 +274,7 @@ impl VaeRequest {
             full_bayes: self.full_vb,
             temper: temper(self.temper.as_deref().unwrap_or("none")).map_err(Error::setting)?,
             warm_up: self.warm_up.unwrap_or(0.0),
+            beta: self.beta.unwrap_or(1.0),
             minibatches: (per_pass > LONGEST)
                 .then(|| per_pass.div_ceil(per_pass.div_ceil(LONGEST))),
             validate_every: self.validate_every.unwrap_or(1),
@@ -478,7 +484,13 @@ mod tests {
         for wrong in ["", "0", "5,", "5,x", "-1"] {
             assert!(parse_layers(wrong).is_err(), "{wrong}");
         }
-        for wrong in ["gauss", "poison", "categorical", "categorical=1", "gaussian=2"] {
+        for wrong in [
+            "gauss",
+            "poison",
+            "categorical",
+            "categorical=1",
+            "gaussian=2",
+        ] {
             assert!(parse_decoder(wrong).is_err(), "{wrong}");
         }
         for wrong in ["anneal", "anneal=0", "anneal=2:0.5", "global"] {

@@ -125,8 +125,16 @@ impl Likelihood {
         }
     }
 
-    /// `log p(x)` of every value in nats, with all constants. `outputs` are the heads, then the parameters of columns.
-    /// The values of a group of indicators share its log probability.
+    /// The part of a value's log density that depends on nothing, in nats.
+    pub fn constant(self) -> f64 {
+        match self {
+            Self::Gaussian { .. } => -0.5 * LOG_TWO_PI,
+            _ => 0.0,
+        }
+    }
+
+    /// `log p(x)` of every value in nats but for the [constant](Self::constant). `outputs` are the heads, then the
+    /// parameters of columns. The values of a group of indicators share its log probability.
     pub fn log_densities(self, graph: &mut Graph, outputs: &[NodeId], x: NodeId) -> NodeId {
         match self {
             Self::Bernoulli => {
@@ -143,9 +151,7 @@ impl Likelihood {
                 let precision = graph.exp(opposite);
                 let scaled = graph.mul(square, precision);
                 let terms = graph.add(scaled, outputs[1]);
-                let constant = graph.constant(LOG_TWO_PI);
-                let total = graph.add(terms, constant);
-                graph.scale(-0.5, total)
+                graph.scale(-0.5, terms)
             }
             Self::Categorical { categories } => {
                 let log = log_softmax(graph, outputs[0], categories);

@@ -74,7 +74,10 @@ fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32])
     let total: f64 = present.iter().map(|i| f64::from(record[*i])).sum();
     let total = total.max(Observation::EMPTY);
     let density = |z: f64| {
-        let means: Vec<f64> = present.iter().map(|i| (bias[*i] + slope[*i] * z).exp()).collect();
+        let means: Vec<f64> = present
+            .iter()
+            .map(|i| (bias[*i] + slope[*i] * z).exp())
+            .collect();
         let scale = match observation.library_size {
             Some(_) => total / means.iter().sum::<f64>(),
             None => 1.0,
@@ -91,7 +94,9 @@ fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32])
         _ if k % 2 == 0 => 2.0,
         _ => 4.0,
     };
-    let sum: f64 = (-HALF..=HALF).map(|k| weight(k) * density(f64::from(k) * STEP)).sum();
+    let sum: f64 = (-HALF..=HALF)
+        .map(|k| weight(k) * density(f64::from(k) * STEP))
+        .sum();
     (sum * STEP / 3.0).ln()
 }
 
@@ -99,7 +104,12 @@ fn exact(observation: &Observation, slope: &[f64], bias: &[f64], record: &[f32])
 fn missing_values_leave_the_density_of_the_others() {
     let gap = f32::NAN;
     let records = FloatRecords {
-        values: [[gap, 4.0, gap, 5.0], [0.0, 9.0, gap, 0.0], [2.0, 1.0, 0.0, 3.0]].concat(),
+        values: [
+            [gap, 4.0, gap, 5.0],
+            [0.0, 9.0, gap, 0.0],
+            [2.0, 1.0, 0.0, 3.0],
+        ]
+        .concat(),
         width: WIDTH,
     };
     for likelihood in Likelihood::COUNTS {
@@ -112,7 +122,10 @@ fn missing_values_leave_the_density_of_the_others() {
             let estimate = networks.importance_bound(&records, 100_000, 1).unwrap();
             for (found, record) in estimate.records.iter().zip(records.values.chunks(WIDTH)) {
                 let exact = exact(&observation, &SLOPE, &BIAS, record);
-                assert!((found - exact).abs() < 0.04, "{likelihood:?} {library_size} {record:?}: {found} for {exact}");
+                assert!(
+                    (found - exact).abs() < 0.04,
+                    "{likelihood:?} {library_size} {record:?}: {found} for {exact}"
+                );
             }
             let rebuilt = networks.reconstruct(&records);
             assert!(rebuilt.iter().all(|x| x.is_finite()));
@@ -175,7 +188,10 @@ fn draws_have_the_moments_of_their_distribution() {
                 let gaps: Vec<f64> = means.iter().zip(&values).map(|(m, x)| x - m).collect();
                 let gap = gaps.iter().sum::<f64>() / DRAWS as f64;
                 let error = (gaps.iter().map(|g| g * g).sum::<f64>()).sqrt() / DRAWS as f64;
-                assert!(gap.abs() < 4.5 * error, "{likelihood:?} {column}: {gap} ± {error}");
+                assert!(
+                    gap.abs() < 4.5 * error,
+                    "{likelihood:?} {column}: {gap} ± {error}"
+                );
                 // Zeros by the exact mass at each draw's mean.
                 let counted = match likelihood {
                     Likelihood::ZeroInflatedNegativeBinomial => 1.0 / (1.0 + EXCESS.exp()),
@@ -219,15 +235,27 @@ fn a_trained_factor_reaches_the_density_of_its_data() {
     };
     let mut silent = jensen_run::Silent;
     let mut control = Control::new(Budget::iterations(40), &|| 0.0, &mut silent);
-    let trained = run(&mut trainer, &identity, &mut control).unwrap().output.unwrap();
+    let trained = run(&mut trainer, &identity, &mut control)
+        .unwrap()
+        .output
+        .unwrap();
     let wide = |name: &str| -> Vec<f64> {
-        let tensor = trained.tensors.iter().find(|t| t.spec.name == name).unwrap();
+        let tensor = trained
+            .tensors
+            .iter()
+            .find(|t| t.spec.name == name)
+            .unwrap();
         tensor.data.iter().map(|x| f64::from(*x)).collect()
     };
-    let (slope, bias) = (wide("decoder.log_mean.weight"), wide("decoder.log_mean.bias"));
+    let (slope, bias) = (
+        wide("decoder.log_mean.weight"),
+        wide("decoder.log_mean.bias"),
+    );
     let mean = |slope: &[f64], bias: &[f64]| {
         let rows = data.values.chunks(WIDTH);
-        rows.map(|row| exact(&observation, slope, bias, row)).sum::<f64>() / data.len() as f64
+        rows.map(|row| exact(&observation, slope, bias, row))
+            .sum::<f64>()
+            / data.len() as f64
     };
     let (fitted, truth) = (mean(&slope, &bias), mean(&SLOPE, &BIAS));
     let mut networks = Autoencoder::new(architecture, trained.tensors.clone(), simd).unwrap();
@@ -235,5 +263,8 @@ fn a_trained_factor_reaches_the_density_of_its_data() {
     // Eight parameters fitted to 2000 records gain about 8/(2 · 2000) nats a record over the truth; the posterior is
     // normal but for its skewness, and linear in the logarithms of counts only roughly.
     assert!((fitted - truth).abs() < 0.03, "{fitted} for {truth}");
-    assert!(bound < fitted && bound > fitted - 0.15, "{bound} below {fitted}");
+    assert!(
+        bound < fitted && bound > fitted - 0.15,
+        "{bound} below {fitted}"
+    );
 }

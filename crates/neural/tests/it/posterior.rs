@@ -3,8 +3,8 @@
 use jensen_math::rng::{Purpose, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Optimiser, Records, Tensor,
-    TrainSettings, Trained, Trainer,
+    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Optimiser,
+    Records, Tensor, TrainSettings, Trained, Trainer,
 };
 use jensen_run::{Budget, Control, Identity, Record, run};
 

@@ -155,8 +155,9 @@ pub(super) fn independent(
     let exposures = |rows: &[Vec<f64>]| -> Vec<f64> {
         // Shares of the values that are present sum to 1.
         let total = |row: &Vec<f64>| {
-            let (total, share) = pairs(row, &sums)
-                .fold((0.0, 0.0), |(total, share), (x, sum)| (total + x, share + sum / all));
+            let (total, share) = pairs(row, &sums).fold((0.0, 0.0), |(total, share), (x, sum)| {
+                (total + x, share + sum / all)
+            });
             total.max(Observation::EMPTY) / share
         };
         match observation.library_size {
@@ -189,7 +190,9 @@ pub(super) fn independent(
         .collect();
     let score = |(row, exposure): (&Vec<f64>, &f64)| -> f64 {
         let values = pairs(row, &columns);
-        values.map(|(x, column)| column.log_mass(x, *exposure)).sum()
+        values
+            .map(|(x, column)| column.log_mass(x, *exposure))
+            .sum()
     };
     let scores: Vec<f64> = scored.par_iter().zip(&of_scored).map(score).collect();
     scores.iter().sum::<f64>() / scores.len().max(1) as f64
@@ -202,7 +205,8 @@ mod tests {
     /// Counts of one column with many zeros, and unequal exposures.
     fn data() -> (Vec<f64>, Vec<f64>) {
         let x = [
-            0, 3, 0, 1, 0, 7, 2, 0, 0, 12, 4, 0, 5, 1, 0, 2, 0, 9, 0, 6, 3, 0, 0, 1, 15, 0, 2, 0, 4, 8,
+            0, 3, 0, 1, 0, 7, 2, 0, 0, 12, 4, 0, 5, 1, 0, 2, 0, 9, 0, 6, 3, 0, 0, 1, 15, 0, 2, 0,
+            4, 8,
         ];
         let exposure = |i: usize| 1.0 + 0.4 * (i as f64 * 1.7).sin();
         (
@@ -223,12 +227,21 @@ mod tests {
             let best = score(&found);
             for by in [0.9, 1.1] {
                 let mut others = vec![
-                    Column { rate: by * found.rate, ..found },
-                    Column { size: by * found.size, ..found },
+                    Column {
+                        rate: by * found.rate,
+                        ..found
+                    },
+                    Column {
+                        size: by * found.size,
+                        ..found
+                    },
                 ];
                 if inflated {
                     assert!(found.excess > 0.05, "{found:?}");
-                    others.push(Column { excess: by * found.excess, ..found });
+                    others.push(Column {
+                        excess: by * found.excess,
+                        ..found
+                    });
                 }
                 for other in others {
                     assert!(score(&other) < best, "{other:?} beats {found:?}");
@@ -240,8 +253,14 @@ mod tests {
     #[test]
     fn masses_sum_to_one() {
         for (size, excess) in [(f64::INFINITY, 0.0), (0.7, 0.0), (2.5, 0.3)] {
-            let column = Column { rate: 1.5, size, excess };
-            let total: f64 = (0..2000).map(|x| column.log_mass(f64::from(x), 2.0).exp()).sum();
+            let column = Column {
+                rate: 1.5,
+                size,
+                excess,
+            };
+            let total: f64 = (0..2000)
+                .map(|x| column.log_mass(f64::from(x), 2.0).exp())
+                .sum();
             assert!((total - 1.0).abs() < 1e-9, "{size} {excess}: {total}");
         }
     }
