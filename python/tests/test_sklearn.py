@@ -749,6 +749,27 @@ def test_auto_encoders_of_counts_find_kinds_of_cells():
     assert truth - 2 < model.score(X) < truth + 2
 
 
+def test_auto_encoders_impute_missing_values():
+    rng = np.random.default_rng(3)
+    loadings = np.array([1.0, -2.0, 0.5, 3.0, 1.5])
+    X = rng.normal(size=(400, 1)) * loadings + 0.2 * rng.normal(size=(400, 5)) + 10
+    gaps = rng.random(X.shape) < 0.2
+    gaps[gaps.all(axis=1)] = False
+    model = AutoEncoder(1, hidden=(), max_iter=200, optimizer="adam", learning_rate=0.02, random_state=0)
+    model.fit(np.where(gaps, np.nan, X))
+    assert model.trusted_ and model.info_["missing_values"] == gaps.sum()
+    complete = model.impute(np.where(gaps, np.nan, X))
+    assert np.array_equal(complete[~gaps], X[~gaps])
+    assert np.mean((complete - X)[gaps] ** 2) < 0.15 * np.mean((X - 10)[gaps] ** 2)
+    # The density of the values that are present.
+    covariance = np.outer(loadings, loadings) + 0.04 * np.eye(5)
+    truth = [
+        stats.multivariate_normal(np.full((~gap).sum(), 10), covariance[np.ix_(~gap, ~gap)]).logpdf(row[~gap])
+        for row, gap in zip(X, gaps, strict=True)
+    ]
+    assert abs(model.score(np.where(gaps, np.nan, X)) - np.mean(truth)) < 0.25
+
+
 def test_auto_encoders_of_binary_rows_and_validation():
     rng = np.random.default_rng(1)
     prototypes = rng.random((4, 20)) < 0.5

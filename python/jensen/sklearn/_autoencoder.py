@@ -19,6 +19,8 @@ from ._base import Array, Judged, Scored, at_least_one, encode, matrix, number, 
 class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
     """An auto-encoder trained by auto-encoding variational Bayes: ``jensen vae fit``.
 
+    NaN marks missing values of X. The bound is that of the other values, and :meth:`impute` replaces them.
+
     Parameters
     ----------
     n_components : int
@@ -96,7 +98,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         at_least_one("n_components", self.n_components)
         if not isinstance(self.hidden, Sequence) or isinstance(self.hidden, str):
             raise TypeError(f"hidden={self.hidden!r}: expected a sequence of whole numbers, such as (500,)")
-        X = matrix(self, X, reset=True)
+        X = matrix(self, X, reset=True, ensure_all_finite="allow-nan")
         self._seed = seed_of(self.random_state)
         request = {
             "latent": self.n_components,
@@ -136,6 +138,11 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         latent = check_array(X, dtype=np.float64, order="C")
         return _jensen.decode(self._weights, latent, self.threads)
 
+    def impute(self, X: Any) -> Array:
+        """The rows of X with missing values replaced by their means given the means of the latent values."""
+        weights, X = self._rows(X)
+        return np.where(np.isnan(X), _jensen.reconstruct(weights, X, self.threads), X)
+
     def sample(self, n_samples: int = 1, *, means: bool = False, random_state: Any = None) -> Array:
         """Draws of rows, or with ``means`` their means given drawn latent values. The default seed is that of the
         fit."""
@@ -150,8 +157,13 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         return _jensen.score_records(*self._rows(X), draws, self._seed, self.threads)
 
     def _rows(self, X: Any) -> tuple[bytes, Array]:
-        X = matrix(self, X, reset=False)
+        X = matrix(self, X, reset=False, ensure_all_finite="allow-nan")
         return self._weights, X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def _n_features_out(self) -> int:

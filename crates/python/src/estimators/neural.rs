@@ -85,6 +85,23 @@ pub fn encode<'py>(
     ))
 }
 
+/// Means of the rows of `x` given the means of their latent values.
+#[pyfunction]
+pub fn reconstruct<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    x: PyReadonlyArray2<'py, f64>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows = rows(&x)?;
+    let (means, width) = by_networks(py, weights, threads, |model, networks| {
+        model.check_rows(&rows)?;
+        let means = networks.reconstruct(&model.records(&rows));
+        Ok((model.rows(&means), model.units.columns()))
+    })?;
+    matrix(py, means, width)
+}
+
 /// Means of records given latent values, one row each.
 #[pyfunction]
 pub fn decode<'py>(
