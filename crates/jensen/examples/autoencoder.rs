@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/digits/digits-idx3-ubyte.gz");
     let rows = Rows::open(&file)?;
-    check_values(&rows, Likelihood::Bernoulli, false)?;
+    check_values(&rows, Likelihood::Bernoulli)?;
     let records = RowRecords(&rows);
     let (train, apart) = split(records.len(), 0.1, 1);
     let part = |indices| Selection {

@@ -94,29 +94,16 @@ impl Records for UnitRecords<'_> {
     }
 }
 
-/// Checks that every row is in the domain of the likelihood. `missing` states whether values may be missing.
+/// Checks that every row is in the domain of the likelihood. Missing values are in every domain.
 ///
 /// # Errors
 /// [`Error::Input`] with the row of the first value outside its domain.
-pub fn check_values(rows: &Rows, likelihood: Likelihood, missing: bool) -> Result<(), Error> {
+pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
-    let mut record = vec![0.0; rows.width()];
-    if rows.missing() > 0 && !missing {
-        let is_missing = |row: &usize| {
-            rows.read(*row, &mut record);
-            record.iter().any(|x| x.is_nan())
-        };
-        let row = (0..rows.rows()).find(is_missing).unwrap_or_default();
-        return Err(Error::Input(format!(
-            "`{}`, row {}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
-             with missing values",
-            rows.source(),
-            row + 1
-        )));
-    }
+    let missing = rows.missing() > 0;
     match likelihood {
-        _ if rows.missing() > 0 => {}
+        _ if missing => {}
         // Rows are known to be finite.
         Likelihood::Gaussian { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
@@ -126,6 +113,7 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood, missing: bool) -> Resul
         missing,
         ..Observation::new(rows.width(), likelihood)
     };
+    let mut record = vec![0.0; rows.width()];
     for row in 0..rows.rows() {
         rows.read(row, &mut record);
         if let Err(error) = observation.check(&record) {

@@ -585,7 +585,7 @@ fn bad_data_are_refused_by_location() {
     refused(
         &["vae", "fit", &empty],
         3,
-        &["empty.csv", "row 2", "not missing"],
+        &["empty.csv", "row 2", "every value is missing"],
     );
     let sums = desk.file("sums.csv", "a,b\n0.5,0.5\n0.2,0.5\n");
     refused(

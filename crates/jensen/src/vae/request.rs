@@ -91,7 +91,7 @@ pub struct VaeRequest {
     /// Temperature of the likelihood: none, or anneal=PASSES or anneal=PASSES:FROM, which falls from FROM (10) to 1 [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = parse_temper, help_heading = "Method"))]
     pub temper: Option<String>,
-    /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
+    /// Passes during which the weight of the divergence rises from 0 to that of --beta [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", value_parser = words::not_negative, help_heading = "Method"))]
     pub warm_up: Option<f64>,
     /// Weight of the divergence in the training objective (β-VAE); bounds are those of the weight 1 [default: 1]

@@ -51,7 +51,8 @@ pub fn check_rows(
             rows.width()
         )));
     }
-    check_values(rows, likelihood, missing).map_err(|error| {
+    check_present(rows, missing)?;
+    check_values(rows, likelihood).map_err(|error| {
         Error::Input(format!(
             "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
         ))
@@ -99,6 +100,27 @@ pub(super) fn units(
         pairs.for_each(|(all, more)| *all = all.plus(more));
     }
     Units::of_moments(&moments, asked).map_err(named)
+}
+
+/// Rejects rows without values, and rows with missing values if none may be missing.
+fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
+    let mut record = vec![0.0; rows.width()];
+    for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
+        rows.read(row, &mut record);
+        let absent = record.iter().filter(|x| x.is_nan()).count();
+        let place = format!("`{}`, row {}", rows.source(), row + 1);
+        if absent > 0 && !missing {
+            return Err(Error::Input(format!(
+                "{place}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
+                 with missing values"
+            )));
+        }
+        if absent == record.len() {
+            let text = format!("{place}: every value is missing; remove the row");
+            return Err(Error::Input(text));
+        }
+    }
+    Ok(())
 }
 
 /// Rejects training rows with a column that has no values.
