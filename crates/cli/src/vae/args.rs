@@ -25,6 +25,7 @@ Examples:
   jensen vae fit train-images-idx3-ubyte.gz --validation t10k-images-idx3-ubyte.gz --out digits
   jensen vae fit faces.mat --image 20x28 --decoder gaussian --latent 10 --hidden 200 --validation 0.1 --out faces
   jensen vae fit table.csv --decoder gaussian --latent 2 --hidden 64,32 --activation relu --optimizer adam --step-size 0.001
+  jensen vae fit cells.csv --decoder negative-binomial --library-size on --latent 10 --hidden 128 --optimizer adam
   jensen vae fit --resume digits --epochs 200
 
 Data: IDX, NPY, MAT 5 or CSV files (also .gz), or a folder of PNG and PGM pictures of one size; a row is a record. Grey
@@ -122,6 +123,7 @@ Examples:
   jensen vae encode digits t10k-images-idx3-ubyte.gz --out codes.npy
   jensen vae encode digits new.csv > codes.csv
   jensen vae reconstruct digits t10k-images-idx3-ubyte.gz --out pairs.png --out means.npy
+  jensen vae reconstruct survey gaps.csv --impute --out complete.csv
 
 Codes have the columns mean1, mean2, … and sd1, sd2, …. Records are read and written in chunks. A picture of reconstructions
 shows the first records, each above its reconstruction.";

@@ -30,7 +30,7 @@ fn shared_vectors_are_read_element_by_element() {
     let mut workspace = program.workspace(2);
     let logs: Vec<f32> = [1.0_f32, 2.0, 3.0].map(f32::ln).to_vec();
     let x = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
-    program.run(&mut workspace, &[&logs, &[10.0], &x], 2);
+    program.run(&mut workspace, &[&logs[..], &[10.0], &x[..]], 2);
     for (which, scale) in [(0, 1.0), (1, 10.0)] {
         let found = program.output(&workspace, which, 2);
         let expected = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0].map(|x| scale * x);
