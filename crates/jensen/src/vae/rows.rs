@@ -108,15 +108,15 @@ fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
     for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
         rows.read(row, &mut record);
         let absent = record.iter().filter(|x| x.is_nan()).count();
-        let place = format!("`{}`, row {}", rows.source(), row + 1);
+        let location = format!("`{}`, row {}", rows.source(), row + 1);
         if absent > 0 && !missing {
             return Err(Error::Input(format!(
-                "{place}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
+                "{location}: a value is missing, but none was missing in the rows of the fit; fill it in, or fit to rows \
                  with missing values"
             )));
         }
         if absent == record.len() {
-            let text = format!("{place}: every value is missing; remove the row");
+            let text = format!("{location}: every value is missing; remove the row");
             return Err(Error::Input(text));
         }
     }
