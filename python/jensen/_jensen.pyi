@@ -142,9 +142,9 @@ def fit_row(fits: str, task: str) -> str: ...
 def failed_row(task: str, why: str) -> str: ...
 def command(arguments: Sequence[str]) -> int: ...
 
-# What `jensen.sklearn` needs. Documents are the path of a corpus, or starts of rows, columns, counts and number of columns.
+# Functions for `jensen.sklearn`. Documents are the path of a corpus, or starts of rows, columns, counts and number of columns.
 Documents = Path | tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32], int]
-# λ (topics × terms), α by topic, η, steps taken, documents that the topics stand for, words where known, whether inference was collapsed.
+# λ (topics × terms), α by topic, η, number of steps, number of documents that the topics represent, words if known, whether inference was collapsed.
 Topics = tuple[Array, list[float], float, int, float, list[str] | None, bool]
 Columns = Sequence[tuple[str, list[float]]]
 
@@ -170,7 +170,7 @@ def fit_corpus(
     out: Path | None,
     resume: bool,
     workers: int,
-    room: Callable[[int], npt.NDArray[np.uint8]],
+    buffer: Callable[[int], npt.NDArray[np.uint8]],
     solve: Callable[[list[list[tuple[int, str, list[int]]]]], list[npt.NDArray[np.uint8]]],
     score: Callable[[int, list[list[tuple[int, str, int, int, int]]]], list[Array]],
     threads: int | None,

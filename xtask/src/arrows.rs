@@ -193,7 +193,7 @@ pub fn check(packages: &[Package], findings: &mut Findings) {
     for package in packages {
         let Some(room) = HOUSE.iter().find(|room| room.name == package.name) else {
             findings.errors.push(format!(
-                "the crate `{}` has no place in the picture of `xtask/src/arrows.rs`",
+                "the crate `{}` is missing from the picture of `xtask/src/arrows.rs`",
                 package.name
             ));
             continue;
@@ -246,7 +246,7 @@ mod tests {
         for (i, room) in HOUSE.iter().enumerate() {
             for used in room.may_use {
                 let at = HOUSE.iter().position(|other| other.name == *used).unwrap();
-                assert!(at < i, "{} uses {used}, which stands above it", room.name);
+                assert!(at < i, "{} uses {used}, which is above it", room.name);
             }
         }
     }

@@ -33,8 +33,8 @@ pub fn build(root: &Path) -> Result<Ended, String> {
     }
 
     let name = format!("jensen-{}-{triple}", env!("CARGO_PKG_VERSION"));
-    let place = target.join("release-binary");
-    let folder = place.join(&name);
+    let releases = target.join("release-binary");
+    let folder = releases.join(&name);
     let _ = std::fs::remove_dir_all(&folder);
     copy(&built, &folder.join("jensen"))?;
     for file in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
@@ -54,13 +54,13 @@ pub fn build(root: &Path) -> Result<Ended, String> {
         let file = folder.join("completions").join(format!("jensen.{shell}"));
         write(&file, &text)?;
     }
-    let archive = place.join(format!("{name}.tar.gz"));
+    let archive = releases.join(format!("{name}.tar.gz"));
     output(
         Command::new("tar")
             .arg("-czf")
             .arg(&archive)
             .arg("-C")
-            .arg(&place)
+            .arg(&releases)
             .arg(&name),
     )?;
     let example = root.join("data/eight_schools");

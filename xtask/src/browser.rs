@@ -61,26 +61,26 @@ pub fn pictures(root: &Path) -> Result<Ended, String> {
     if let Ended::Skipped(reason) = check(root)? {
         return Ok(Ended::Skipped(reason));
     }
-    let told = |e: std::io::Error| format!("the book's pictures: {e}");
+    let failed = |e: std::io::Error| format!("the book's pictures: {e}");
     let (from, to) = (
         run::target(root)?.join("browser/book"),
         root.join("docs/book/src/pictures"),
     );
-    std::fs::create_dir_all(&to).map_err(told)?;
-    for entry in std::fs::read_dir(from).map_err(told)?.flatten() {
-        std::fs::copy(entry.path(), to.join(entry.file_name())).map_err(told)?;
+    std::fs::create_dir_all(&to).map_err(failed)?;
+    for entry in std::fs::read_dir(from).map_err(failed)?.flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
     }
     Ok(Ended::Done)
 }
 
-/// Waits for a process, and ends it when its time is up.
+/// Waits for a process, and ends it at the time limit.
 fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     loop {
         match child.try_wait().map_err(|e| e.to_string())? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err("something is wrong with the pages".into()),
             None if Instant::now() > end => {
-                // Its browsers end with it.
+                // Its browsers end too.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it takes more than {} seconds", LIMIT.as_secs()));
@@ -90,15 +90,15 @@ fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     }
 }
 
-/// The scripts with their packages in a folder, or why they cannot be had.
+/// The scripts with their packages in a folder, or the reason why they cannot be installed.
 fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
-    let told = |e: std::io::Error| format!("{}: {e}", desk.display());
-    std::fs::create_dir_all(desk).map_err(told)?;
+    let failed = |e: std::io::Error| format!("{}: {e}", desk.display());
+    std::fs::create_dir_all(desk).map_err(failed)?;
     for entry in std::fs::read_dir(root.join("xtask/browser"))
-        .map_err(told)?
+        .map_err(failed)?
         .flatten()
     {
-        std::fs::copy(entry.path(), desk.join(entry.file_name())).map_err(told)?;
+        std::fs::copy(entry.path(), desk.join(entry.file_name())).map_err(failed)?;
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--no-audit", "--no-fund", "--silent"])
@@ -118,9 +118,9 @@ fn chromium() -> Option<String> {
     }
     let name = found()?;
     let paths = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&paths).map(|folder| folder.join(name));
-    let place = places.find(|place| place.is_file())?;
-    Some(place.to_string_lossy().into_owned())
+    let mut candidates = std::env::split_paths(&paths).map(|folder| folder.join(name));
+    let path = candidates.find(|path| path.is_file())?;
+    Some(path.to_string_lossy().into_owned())
 }
 
 /// Whether a program can be started.

@@ -30,7 +30,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// The features of a crate, except those that only combine others.
+/// The features of a crate, except features that only combine others.
 fn names(metadata: &Value, package: &str) -> Result<Vec<String>, String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let features = packages

@@ -30,7 +30,7 @@ pub fn faults(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let mut faults = Vec::new();
     if renewed(&text, &commands)? != text {
         faults.push(format!(
-            "{}: the tables of flags are out of date; `cargo xtask flags` writes them anew",
+            "{}: the tables of flags are out of date; `cargo xtask flags` rewrites them",
             own.display()
         ));
     }
@@ -152,10 +152,10 @@ const SHARED: usize = 10;
 /// The page with its rewritten blocks.
 fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     let mut blocks: BTreeMap<&str, String> = BTreeMap::new();
-    let mut told: Vec<&Command> = Vec::new();
+    let mut earlier: Vec<&Command> = Vec::new();
     for command in commands {
-        blocks.insert(&command.name, block(command, &told));
-        told.push(command);
+        blocks.insert(&command.name, block(command, &earlier));
+        earlier.push(command);
     }
     let mut out = String::new();
     let mut rest = text;
@@ -183,8 +183,8 @@ fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     }
 }
 
-/// The description of a command, and its arguments. Those that an earlier command describes in the same words are only
-/// named.
+/// The description of a command, and its arguments. It only names arguments that an earlier command
+/// describes in the same words.
 fn block(command: &Command, earlier: &[&Command]) -> String {
     let same = |other: &Command| -> Vec<usize> {
         let rows = command.rows.iter().enumerate();

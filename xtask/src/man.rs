@@ -9,7 +9,7 @@ pub fn write(root: &Path) -> Result<Ended, String> {
     let folder = run::target(root)?.join("man/man1");
     // Removed commands have no page.
     let _ = std::fs::remove_dir_all(&folder);
-    let place = folder.to_string_lossy();
+    let output = folder.to_string_lossy();
     let arguments = [
         "run",
         "-q",
@@ -18,9 +18,9 @@ pub fn write(root: &Path) -> Result<Ended, String> {
         "--example",
         "man",
         "--",
-        &place,
+        &output,
     ];
     run::cargo(root, &arguments, &[])?;
-    println!("{place}");
+    println!("{output}");
     Ok(Ended::Done)
 }

@@ -18,7 +18,7 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-/// Modules of which each may use those before it.
+/// Modules. Each may use the modules before it.
 const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer; N] {
     let none = Layer {
         modules: &[],
@@ -292,7 +292,7 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-/// From the bottom up: a module may use those before it.
+/// Modules from the bottom up. Each may use the modules before it.
 const BLACKBOX: [Layer; 42] = ordered(&[
     // Numbers: requests, counts, draws and sums.
     "calls",
@@ -434,20 +434,21 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     let exports = exports(&root_of_crate);
     for path in files(&folder)? {
         let inside = path.strip_prefix(&folder).unwrap_or(&path);
-        let place = module_path(inside);
-        let Some(own) = place.first() else {
+        let module = module_path(inside);
+        let Some(own) = module.first() else {
             continue;
         };
         let name = shown(&path, root);
         let Some(layer) = layers.iter().find(|s| s.modules.contains(&own.as_str())) else {
             findings.errors.push(format!(
-                "{name}: the module `{own}` has no place in the table of `xtask/src/modules.rs`"
+                "{name}: the module `{own}` is missing from the table of `xtask/src/modules.rs`"
             ));
             continue;
         };
         // A module's own tests may use modules above it.
         let text = read(&path)?;
-        for (line, used) in strangers(before_tests(&name, &text), &place, layer, layers, &exports) {
+        for (line, used) in strangers(before_tests(&name, &text), &module, layer, layers, &exports)
+        {
             findings.errors.push(format!(
                 "{name}:{line}: `{own}` must not use `{used}`: the arrows go the other way"
             ));
@@ -495,7 +496,7 @@ fn module_path(inside: &Path) -> Vec<String> {
 /// Lines and paths that the module may not use.
 fn strangers(
     text: &str,
-    place: &[String],
+    module: &[String],
     layer: &Layer,
     layers: &[Layer],
     exports: &BTreeMap<String, String>,
@@ -514,7 +515,10 @@ fn strangers(
         }
     }
     // `super::super::…` up to the root.
-    let up = format!("{}super::", "super::".repeat(place.len().saturating_sub(1)));
+    let up = format!(
+        "{}super::",
+        "super::".repeat(module.len().saturating_sub(1))
+    );
     for (at, _) in code.match_indices(&up) {
         let line = 1 + code[..at].matches('\n').count();
         for used in leaves(&code[at + up.len()..]) {
@@ -623,13 +627,13 @@ mod tests {
     ];
 
     fn used(file: &str, text: &str) -> Vec<(usize, String)> {
-        let place = module_path(Path::new(file));
+        let module = module_path(Path::new(file));
         let layer = HOUSE
             .iter()
-            .find(|layer| layer.modules.contains(&place[0].as_str()))
+            .find(|layer| layer.modules.contains(&module[0].as_str()))
             .expect("a module");
         let exports = exports("pub mod hall;\npub use hall::{Door, Stairs};\n");
-        strangers(before_tests(file, text), &place, layer, &HOUSE, &exports)
+        strangers(before_tests(file, text), &module, layer, &HOUSE, &exports)
     }
 
     #[test]
@@ -684,7 +688,7 @@ mod tests {
                     let at = layers.iter().position(|other| other.modules.contains(&top));
                     assert!(
                         at.is_some_and(|at| at < i),
-                        "{name}: {:?} use {used}, which stands above them",
+                        "{name}: {:?} use {used}, which is above them",
                         layer.modules
                     );
                 }

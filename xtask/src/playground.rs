@@ -162,16 +162,16 @@ fn assembled(sources: &Path, engine: &str) -> Result<String, String> {
     // A script must not contain its own end tag.
     let examples = json!(examples).to_string().replace('<', "\\u003c");
     let mut html = text("index.html")?;
-    for (place, content) in [
+    for (slot, content) in [
         ("style.css", text("style.css")?),
         ("worker.js", text("worker.js")?),
         ("page.js", text("page.js")?),
         ("examples", examples),
         ("engine", engine.to_owned()),
     ] {
-        let mark = format!("{{{{{place}}}}}");
+        let mark = format!("{{{{{slot}}}}}");
         if html.matches(&mark).count() != 1 {
-            return Err(format!("index.html has no place for {place}"));
+            return Err(format!("index.html has no slot for {slot}"));
         }
         html = html.replace(&mark, &content);
     }

@@ -41,7 +41,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     };
     if main.install(&[&format!("{wheel}[test]")]).is_err() {
         return Ok(Ended::Skipped(
-            "what the tests need cannot be downloaded".into(),
+            "the requirements of the tests cannot be downloaded".into(),
         ));
     }
     main.run(&["-m", "mypy"])?;
@@ -115,13 +115,13 @@ pub fn wheel(root: &Path) -> Result<Ended, String> {
         ));
     }
     let build = ["-m", "maturin", "build", "-q", "--zig", "--profile", "dist"];
-    let place = [
+    let output = [
         "--compatibility",
         "manylinux2014",
         "--out",
         "target/release-wheels",
     ];
-    main.run(&[&build[..], &place].concat())?;
+    main.run(&[&build[..], &output].concat())?;
     println!("{}", newest(&root.join("target/release-wheels"))?);
     Ok(Ended::Done)
 }

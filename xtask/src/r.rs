@@ -2,7 +2,7 @@
 //!
 //! | check | packages | what is run |
 //! | --- | --- | --- |
-//! | `r-smoke` | those that the package imports, and testthat | tests of a minute, from an installed package |
+//! | `r-smoke` | imported packages, and testthat | tests of a minute, from an installed package |
 //! | `r` | brms, rstan and the other suggestions too | `R CMD check --as-cran`, with vignettes and all tests |
 //!
 //! Missing packages are installed from Debian, by `r-smoke` only in CI.
@@ -49,18 +49,18 @@ pub fn smoke(root: &Path) -> Result<Ended, String> {
     let library = run::target(root)?.join("r/library");
     std::fs::create_dir_all(&library).map_err(|error| error.to_string())?;
     let jensen = command(root)?;
-    let place = library.to_string_lossy();
+    let path = library.to_string_lossy();
     r(
         root,
         "R",
-        &["CMD", "INSTALL", "--no-test-load", "-l", &place, "r/jensen"],
+        &["CMD", "INSTALL", "--no-test-load", "-l", &path, "r/jensen"],
         &[],
     )?;
     let tests = format!(
-        "library(jensen, lib.loc = '{place}'); testthat::test_dir('r/jensen/tests/testthat', package = 'jensen', \
+        "library(jensen, lib.loc = '{path}'); testthat::test_dir('r/jensen/tests/testthat', package = 'jensen', \
          load_package = 'installed', stop_on_failure = TRUE)"
     );
-    let variables = [("JENSEN", jensen.as_str()), ("R_LIBS", &place)];
+    let variables = [("JENSEN", jensen.as_str()), ("R_LIBS", &path)];
     r(root, "Rscript", &["-e", &tests], &variables)?;
     Ok(Ended::Done)
 }
@@ -101,7 +101,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     let status = log.lines().rfind(|line| line.starts_with(PASSED));
     match status {
         Some(status) if !status.contains("WARNING") && !status.contains("ERROR") => Ok(Ended::Done),
-        _ => Err("R CMD check has warnings: they stand above".into()),
+        _ => Err("R CMD check has warnings, which are above".into()),
     }
 }
 

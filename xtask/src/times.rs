@@ -51,7 +51,7 @@ const SLOW: [(&str, &str); 11] = [
     ),
     (
         "refine::a_mixture_that_does_not_mix_is_refused",
-        "spends its whole budget of gradients, as what does not mix must",
+        "spends its whole budget of gradients, because its chains do not mix",
     ),
     (
         "coverage::the_page_says_what_evaluates",
@@ -80,7 +80,7 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     }
     times.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     println!(
-        "the slowest of {} tests, in seconds by the clock:",
+        "the slowest of {} tests, in seconds of wall-clock time:",
         times.len()
     );
     for (name, seconds) in times.iter().take(SHOWN) {

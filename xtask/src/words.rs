@@ -1,7 +1,8 @@
 //! Words that a term of the field has replaced: the page on terms has the terms, this file the words.
 //!
 //! The check matches whole words or parts of identifiers, in lower case. Pages, messages and help must have none of
-//! them. Sources must have none of those that have no other meaning there.
+//! them, and neither must scripts, help pages of R and vignettes. Rust sources must have none of the words without another
+//! meaning there.
 
 use std::path::Path;
 
@@ -25,7 +26,7 @@ use Where::{Both, Sources, Texts};
 /// A word or phrase, its replacement, and where it must not occur.
 type Old = (&'static str, &'static str, Where);
 
-const OLD: [Old; 40] = [
+const OLD: [Old; 42] = [
     ("hub", "global parameter", Both),
     ("hubs", "global parameters", Both),
     ("locals", "local parameters", Texts),
@@ -74,6 +75,8 @@ const OLD: [Old; 40] = [
     ("unless told otherwise", "by default", Both),
     ("where you come from", "coming from other tools", Texts),
     ("what came out", "the result", Texts),
+    ("leaves free", "does not set", Both),
+    ("those that", "the noun", Texts),
 ];
 
 /// Phrases in which a word is ordinary English.
@@ -98,9 +101,9 @@ const KEPT: [(&str, &str, &str); 12] = [
         "a part of a plant, in the example's texts",
     ),
     (
-        "docs/book/src/python-gallery.md",
-        "told",
-        "made of scripts, whose output says it",
+        "xtask/browser/fits.mjs",
+        "leaf",
+        "a part of a plant, in the example's texts",
     ),
     (
         "crates/stan/",
@@ -138,16 +141,41 @@ const KEPT: [(&str, &str, &str); 12] = [
     ("crates/cli/src/regress.rs", "told", "the lines of a result"),
 ];
 
-/// Checks pages, and the sources of all crates.
+/// Pages outside of the folders with texts.
+const PAGES: [&str; 5] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "data/README.md",
+    "models/README.md",
+];
+
+/// Folders of pages, and of scripts in languages other than Rust.
+const FOLDERS: [&str; 7] = [
+    ".ci",
+    "docs/book/src",
+    "docs/playground",
+    "python",
+    "r/jensen",
+    "tools",
+    "xtask",
+];
+
+/// Checks pages and scripts, and the sources of all crates.
 pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Result<(), String> {
-    for name in ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
+    for name in PAGES {
         page(&root.join(name), root, findings)?;
     }
-    pages(&root.join("docs/book/src"), root, findings)?;
-    for package in packages.iter().filter(|package| package.name != "xtask") {
+    for folder in FOLDERS {
+        texts(&root.join(folder), root, findings)?;
+    }
+    for package in packages {
         for path in files(&package.folder.join("src"))? {
             let text = read(&path)?;
             let name = shown(&path, root);
+            if name == file!() {
+                continue;
+            }
             for (number, line) in before_tests(&name, &text).lines().enumerate() {
                 let is_comment = line.trim_start().starts_with("//");
                 let is_help =
@@ -165,18 +193,44 @@ pub fn check(packages: &[Package], root: &Path, findings: &mut Findings) -> Resu
     Ok(())
 }
 
-/// Every page of a folder and its subfolders.
-fn pages(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
+/// Every page and script of a folder and its subfolders.
+fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            pages(&path, root, findings)?;
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            page(&path, root, findings)?;
+            if !path.ends_with("node_modules") {
+                texts(&path, root, findings)?;
+            }
+            continue;
         }
+        match path
+            .extension()
+            .map(|extension| extension.to_string_lossy())
+        {
+            Some(extension) => match &*extension {
+                "md" | "Rd" | "Rmd" => page(&path, root, findings)?,
+                "R" | "css" | "html" | "js" | "mjs" | "py" | "pyi" | "sh" => {
+                    script(&path, root, findings)?;
+                }
+                _ => {}
+            },
+            // Shell scripts of `.ci` have no extension.
+            None if folder.ends_with(".ci") => script(&path, root, findings)?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// A script: its comments, strings and identifiers.
+fn script(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = shown(path, root);
+    for (number, line) in read(path)?.lines().enumerate() {
+        report((&name, number), line, |_| true, findings);
     }
     Ok(())
 }

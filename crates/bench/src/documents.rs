@@ -8,17 +8,17 @@ use std::path::Path;
 use anyhow::Context;
 use jensen::math::rng::{Purpose, Stream};
 
-/// Topics of a document.
+/// Number of topics per document.
 const MIXED: usize = 3;
 
 /// Size of a collection.
 #[derive(Clone, Copy)]
 pub struct Size {
-    /// Documents.
+    /// Number of documents.
     pub documents: u64,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub terms: u64,
-    /// Topics.
+    /// Number of topics.
     pub topics: u64,
     /// Mean number of tokens of a document. Numbers vary from half to one and a half times the mean.
     pub tokens: u64,

@@ -27,7 +27,7 @@ enum Command {
         /// Gradient seconds of a peer by model name: {"name": {"seconds_per_gradient": 1e-6}, …}.
         #[arg(long)]
         peer: Option<PathBuf>,
-        /// Draws a call.
+        /// Number of draws per call.
         #[arg(long, default_value_t = 256)]
         lanes: usize,
         /// Seconds spent on each figure.
@@ -41,10 +41,10 @@ enum Command {
         /// Number of documents.
         #[arg(long, default_value_t = 1_000_000)]
         documents: u64,
-        /// Words of the vocabulary.
+        /// Number of words in the vocabulary.
         #[arg(long, default_value_t = 8000)]
         terms: u64,
-        /// Topics that the documents are drawn from.
+        /// Number of topics from which the documents are drawn.
         #[arg(long, default_value_t = 500)]
         topics: u64,
         /// Mean number of tokens of a document.

@@ -28,10 +28,10 @@ pub struct NeuralArgs {
     /// Images for the test bound after the last pass.
     #[arg(long)]
     test: Option<PathBuf>,
-    /// Passes over the images.
+    /// Number of passes over the images.
     #[arg(long, default_value_t = 5)]
     passes: u64,
-    /// A Python with JAX, which runs tools/peers/vae_jax.py before and after with the same number of passes.
+    /// A Python interpreter with JAX. It runs tools/peers/vae_jax.py before and after, with the same number of passes.
     #[arg(long, value_name = "PYTHON")]
     peer: Option<PathBuf>,
     /// The peer's program.
@@ -77,8 +77,8 @@ impl Seconds {
     }
 }
 
-/// Measures passes over the images, large matrix products between them, and the peer before and after, and prints
-/// the results.
+/// Measures passes over the images and prints the results. Large matrix products are measured between the passes, and
+/// the peer before and after them.
 pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     let open = |path: &Path| Rows::open(path).map_err(|error| anyhow::anyhow!("{error}"));
     let rows = args.images.as_deref().map(open).transpose()?;

@@ -1,23 +1,23 @@
 //! Automatic differentiation variational inference as Stan defines it.
 //!
-//! Stochastic gradient ascent on the bound with naive gradients (one draw by default) and the step
-//! `ω += η k^(−1/2) g / (τ + √s_k)`, `τ = 1`, where `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²`
-//! (Kucukelbir, Tran, Ranganath, Gelman and Blei, JMLR 18, 2017; the paper's exponent is
-//! `−1/2 + 10⁻¹⁶`, Stan's program has `−1/2`).
+//! Stochastic gradient ascent on the bound, with naive gradients (one draw by default) and the step `ω += η k^(−1/2) g
+//! / (τ + √s_k)`, where `τ = 1`, `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²` (Kucukelbir, Tran, Ranganath, Gelman and
+//! Blei, JMLR 18, 2017). The exponent is `−1/2 + 10⁻¹⁶` in the paper and `−1/2` in Stan's program.
 //!
-//! * Candidates for η are 100, 10, 1, 0.1 and 0.01. Each is tried in an ascent of 50 iterations from the start. ADVI
-//!   chooses the first η whose successor ends lower, provided that it ended above the start. If no candidate did, the
-//!   run fails. During adaptation, a gradient that cannot be computed is treated as zero.
-//! * Every 100 iterations the bound is estimated from 100 draws, and its relative change
-//!   `|(previous − present)/present|` enters a window of `max(0.1 K/100, 2)` values for K allowed
-//!   iterations. The run ends when the mean or the (upper) median of the window falls below 0.01.
-//! * Draws with a non-finite density or gradient are replaced by further draws. If the number of replaced draws reaches
-//!   the requested number (ten times that number for a gradient), the run ends as diverged. (Stan rejects on exceptions
-//!   and non-finite gradients; this implementation also rejects a non-finite value, because its gradient is
-//!   unspecified.)
+//! * Candidates for η are 100, 10, 1, 0.1 and 0.01. ADVI tries each candidate in an ascent of 50 iterations from the
+//!   start. It chooses the first η whose successor gives a lower bound, provided that η itself improved on the start.
+//!   If no candidate improves on the start, the run fails. During adaptation, a gradient that cannot be computed is
+//!   treated as zero.
+//! * Every 100 iterations, ADVI estimates the bound from 100 draws. The relative change `|(previous −
+//!   present)/present|` enters a window of `max(0.1 K/100, 2)` values, where K is the number of allowed iterations. The
+//!   run ends when the mean or the (upper) median of the window falls below 0.01.
+//! * ADVI replaces draws with a non-finite density or gradient by further draws. If the number of replaced draws
+//!   reaches the requested number (ten times that number for a gradient), the run ends as diverged. (Stan rejects draws
+//!   on exceptions and non-finite gradients. This implementation also rejects a non-finite value, because its gradient
+//!   is unspecified.)
 //!
-//! Stan's relative rule often stops early; [`AdviStop::Nats`] replaces it by one in nats. Random numbers differ from
-//! Stan's, so runs agree in distribution only.
+//! Stan's relative rule often stops early. [`AdviStop::Nats`] replaces it by a rule in nats. Random numbers differ from
+//! Stan's, so runs agree only in distribution.
 
 mod rule;
 
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
-/// The η tried, in order.
+/// The values of η to try, in order.
 const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 
 /// When ADVI stops.
@@ -57,13 +57,13 @@ pub enum AdviStop {
 pub struct AdviSettings {
     /// Number of draws per gradient.
     pub grad_samples: usize,
-    /// Draws per estimate of the bound.
+    /// Number of draws per estimate of the bound.
     pub elbo_samples: usize,
     /// Step-size scale; `None` adapts it.
     pub eta: Option<f64>,
-    /// Iterations of each trial of η.
+    /// Number of iterations per trial of η.
     pub adapt_iterations: u64,
-    /// Iterations between estimates of the bound.
+    /// Number of iterations between estimates of the bound.
     pub eval_elbo: u64,
     /// Tolerance of the relative rule.
     pub tol_rel_obj: f64,
@@ -95,7 +95,7 @@ impl MethodSettings for AdviSettings {
     const NAME: &'static str = "advi";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("grad_samples", self.grad_samples as f64),
             ("elbo_samples", self.elbo_samples as f64),
@@ -126,13 +126,13 @@ impl Fitting for AdviSettings {
         )))
     }
 
-    /// The relative rule needs the certificate, and the rule in nats includes it.
+    /// The relative rule needs the certificate. The rule in nats includes it.
     fn certificate(&self) -> Option<f64> {
         (self.stop == AdviStop::Relative).then_some(self.tolerance)
     }
 }
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Advi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -157,7 +157,7 @@ pub struct AdviState {
     omega: Vec<f64>,
     history: Vec<f64>,
     phase: Phase,
-    /// Iterations of the phase so far.
+    /// Number of iterations in this phase so far.
     k: u64,
     eta: f64,
     elbo_initial: f64,
@@ -325,8 +325,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// The rule in nats. Every ten evaluations, it requests a certificate if matched draws show no gain since the last
-    /// check.
+    /// The status under the rule in nats. Every ten evaluations, it requests a certificate if matched draws show no
+    /// gain since the last check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

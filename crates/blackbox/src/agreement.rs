@@ -1,27 +1,27 @@
 //! The changes of an approximation's moments under its importance weights.
 //!
-//! A k̂ below its limit shows that the weights can be used. It does not show that draws can be used without weights: a
-//! mean field of correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a
-//! third too small. The evaluation therefore also estimates each coordinate's mean and standard deviation under the
-//! posterior, by self-normalised importance sampling with the same draws and weights, and compares them with the mean
-//! and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the reported value
-//! ([`Scale`]), it compares the moments of that value, too. For example, a Gaussian on the log of a degrees-of-freedom
-//! parameter can have the right standard deviation of the log, while the parameter's is a quarter too small. An
-//! approximation is used without refinement only if no moment moves by more than the [`Policy`] allows, including the
-//! number of standard errors that the policy requires as evidence.
+//! A k̂ below its limit shows that the weights are reliable. It does not show that draws can be used without weights: a
+//! mean-field fit of correlated parameters, or a Gaussian on the log of a scale, passes although its standard
+//! deviations are a third too small. The evaluation therefore also estimates each coordinate's mean and standard
+//! deviation under the posterior, by self-normalised importance sampling with the same draws and weights, and compares
+//! them with the mean and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the
+//! reported value ([`Scale`]), the evaluation also compares the moments of that value. For example, a Gaussian on the
+//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while that of the parameter
+//! is a quarter too small. Jensen uses an approximation without refinement only if no moment changes by more than the
+//! [`Policy`] allows. The change includes the number of standard errors that the policy requires as evidence.
 //!
-//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw has most of the weight,
-//! they are large, so such a draw is not evidence.
+//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. They are large if a single draw has most
+//! of the weight, so such a draw is not evidence.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
 
 use crate::policy::Policy;
 
-/// Blocks of the jackknife.
+/// Number of blocks of the jackknife.
 const BLOCKS: usize = 8;
 
-/// Smallest number of additions per thread. With fewer, the handover costs more than it saves.
+/// Smallest number of additions per thread. For fewer additions, distributing them costs more than it saves.
 const GRAIN: usize = 1 << 14;
 
 /// The largest difference over coordinates, with its uncertainty.
@@ -29,7 +29,7 @@ const GRAIN: usize = 1 << 14;
 pub struct Difference {
     /// Index of the coordinate.
     pub coordinate: usize,
-    /// Whether it refers to the value whose logarithm or logit is the coordinate.
+    /// Whether the difference refers to the value whose logarithm or logit is the coordinate.
     pub constrained: bool,
     /// Weighted minus plain.
     pub value: f64,
@@ -38,7 +38,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// A difference without an estimate, because there is no weight to compare with.
+    /// A difference without an estimate, because there are no weights.
     const UNKNOWN: Self = Self {
         coordinate: 0,
         constrained: false,
@@ -52,7 +52,7 @@ impl Difference {
         if size.is_nan() { f64::INFINITY } else { size }
     }
 
-    /// The difference that the draws demonstrate.
+    /// The smallest difference that is consistent with the draws.
     fn least(&self, policy: &Policy) -> f64 {
         self.value.abs() - policy.confidence() * self.standard_error
     }
@@ -79,7 +79,7 @@ impl Agreement {
         self.mean.largest(policy) <= policy.mean_error && self.sd.largest(policy) <= policy.sd_error
     }
 
-    /// Whether more draws could decide.
+    /// Whether more draws could change the decision.
     pub(crate) fn is_open(&self, policy: &Policy) -> bool {
         let clearly_bad =
             self.mean.least(policy) > policy.mean_error || self.sd.least(policy) > policy.sd_error;
@@ -124,10 +124,11 @@ struct Block {
     count: f64,
 }
 
-/// Sums of a quantity and its square over a block: weighted relative to the block's largest weight, and plain.
+/// Weighted and unweighted sums of a quantity and its square over a block. Weights are relative to the largest in the
+/// block.
 type Sums = [f64; 4];
 
-/// The subject of a pair of moments: a coordinate, or the value whose logarithm or logit is the coordinate.
+/// The quantity whose moments are compared: a coordinate, or the value whose logarithm or logit is the coordinate.
 #[derive(Clone, Copy, Debug)]
 struct Quantity {
     coordinate: usize,
@@ -138,7 +139,7 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// The value at a draw of the coordinate, relative to the value at the mean and in its own unit.
+    /// The value at a draw of the coordinate, relative to the value at the mean and in units of its own scale.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,
@@ -147,15 +148,15 @@ impl Quantity {
     }
 }
 
-/// Sums from which an [`Agreement`] follows. Draws can come in any number of batches.
+/// Sums from which [`Agreement`] is computed. Draws can be added in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// Every coordinate, and a second entry for those whose reported values are on another scale.
+    /// Every coordinate, and a second entry for each coordinate whose reported value is on another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
-    /// By quantity and block.
+    /// Sums for each quantity and block.
     sums: Vec<[Sums; BLOCKS]>,
-    /// Draws so far.
+    /// Number of draws so far.
     seen: usize,
 }
 
@@ -324,8 +325,8 @@ mod tests {
         max_gradients: 1,
     };
 
-    /// Draws of q = normal(centre, spread), whose values are on this scale, with the log weights of a posterior of this
-    /// log density.
+    /// Draws of q = normal(centre, spread) on this scale, with log weights relative to a posterior with this log
+    /// density.
     fn of(
         (centre, spread): (f64, f64),
         scale: Scale,
@@ -347,14 +348,15 @@ mod tests {
         moments.agreement(&POLICY)
     }
 
-    /// As above, for q = normal(0, 1) and a posterior normal(mean, sd).
+    /// The agreement of q = normal(0, 1) with a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         of((0.0, 1.0), Scale::Identity, draws, |z| {
             -0.5 * ((z - mean) / sd).powi(2) - sd.ln()
         })
     }
 
-    /// A gamma(3, 1) and the normal with the mean and the standard deviation of its logarithm: ψ(3) and √ψ′(3).
+    /// The gamma(3, 1) distribution, and the normal with the mean and standard deviation of its logarithm: ψ(3) and
+    /// √ψ′(3).
     const OF_LOG_GAMMA: (f64, f64) = (0.922_784_335_098_467, 0.628_430_239_735_434);
 
     fn log_gamma(z: f64) -> f64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 
-use crate::family::{Family, FamilyKind, Space};
+use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// A member of a family on the unconstrained space.
@@ -45,11 +45,19 @@ impl Draws {
 
 /// A stored approximation cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The bytes are damaged or of another format.
     Bytes(CheckpointError),
-    /// An entry is missing or has the wrong size.
+    /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
+    /// It belongs to a family other than the given one, or to a caller's own family and none is given.
+    Family {
+        /// The stored family.
+        stored: FamilyName,
+        /// The given family.
+        given: Option<FamilyName>,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -57,16 +65,43 @@ impl fmt::Display for LoadError {
         match self {
             Self::Bytes(error) => error.fmt(f),
             Self::Content(error) => write!(f, "this is not a stored approximation: {error}"),
+            Self::Family {
+                stored,
+                given: None,
+            } => write!(
+                f,
+                "the approximation belongs to the family `{stored}`, which Jensen does not have: read it in Rust with that family \
+                 (`Approximation::decode_as`)"
+            ),
+            Self::Family {
+                stored,
+                given: Some(given),
+            } => write!(
+                f,
+                "the approximation belongs to the family `{stored}`, not to `{given}`"
+            ),
         }
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+            Self::Family { .. } => None,
+        }
+    }
+}
 
 impl Approximation {
-    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` when their number is wrong.
+    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` if their number is wrong.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
-        let family = kind.build(space);
+        Self::of(kind.build(space), omega)
+    }
+
+    /// The member of a family with parameters ω; `None` when their number is wrong.
+    pub fn of(family: Arc<dyn Family>, omega: Vec<f64>) -> Option<Self> {
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
 
@@ -75,9 +110,9 @@ impl Approximation {
         &self.family
     }
 
-    /// The family.
-    pub fn kind(&self) -> FamilyKind {
-        self.family.kind()
+    /// The name of the family.
+    pub fn name(&self) -> FamilyName {
+        self.family.name()
     }
 
     /// Dimension of the unconstrained space.
@@ -105,7 +140,8 @@ impl Approximation {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so fewer draws are a prefix of more.
+    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix of a
+    /// larger one.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }
@@ -138,10 +174,39 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not an approximation.
+    /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's own
+    /// family.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
+        if stored.kind().is_none() {
+            return Err(LoadError::Family {
+                stored,
+                given: None,
+            });
+        }
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
+        Ok((approximation, checkpoint.identity))
+    }
+
+    /// Does the same as [`decode`](Self::decode) for a caller's own family.
+    ///
+    /// # Errors
+    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has another
+    /// name or another number of parameters.
+    pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;
+        if stored != family.name() {
+            return Err(LoadError::Family {
+                stored,
+                given: Some(family.name()),
+            });
+        }
+        let omega = checkpoint.state.vec("omega").map_err(LoadError::Content)?;
+        let found = omega.len();
+        let approximation =
+            Self::of(family, omega).ok_or_else(|| LoadError::Content(misfit(found)))?;
         Ok((approximation, checkpoint.identity))
     }
 }
@@ -149,7 +214,7 @@ impl Approximation {
 impl Snapshot for Approximation {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
-        archive.set("family", self.kind());
+        archive.set("family", self.name());
         archive.set("dim", self.dim());
         archive.put("omega", &self.omega);
         if let Some(pattern) = self.family.space().pattern {
@@ -171,12 +236,22 @@ impl Snapshot for Approximation {
             dim: archive.get("dim")?,
             pattern: stored_pattern(archive)?,
         };
-        Self::new(archive.get("family")?, space, omega).ok_or_else(|| {
-            ArchiveError(format!(
-                "the approximation has {found} parameters, which does not match the family"
-            ))
-        })
+        let name = name_of(archive)?;
+        let kind = name
+            .kind()
+            .ok_or_else(|| ArchiveError(format!("Jensen does not have its family `{name}`")))?;
+        Self::new(kind, space, omega).ok_or_else(|| misfit(found))
     }
+}
+
+fn name_of(archive: &Archive) -> Result<FamilyName, ArchiveError> {
+    archive.get("family")
+}
+
+fn misfit(found: usize) -> ArchiveError {
+    ArchiveError(format!(
+        "the approximation has {found} parameters, which does not match the family"
+    ))
 }
 
 /// The pattern stored with an approximation, if any.

@@ -1,17 +1,19 @@
-//! Stochastic-gradient variational inference: estimator × family × optimiser, with averaged iterates
-//! and a stopping rule in nats.
+//! Stochastic-gradient variational inference: any estimator, family and optimiser, with averaged iterates and a
+//! stopping rule in nats.
 //!
-//! Iterations are grouped in segments. The average of a segment's iterates is the candidate. The method compares it
-//! with the best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the method
+//! Iterations are grouped in segments. The average of a segment's iterates is the candidate result. The method compares
+//! it with the best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the method
 //! halves the step size. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the
-//! remaining gain. The fit has converged only if that gain is within the tolerance, with one standard error. Slow
-//! progress alone is no evidence of convergence. Families without a polish, such as flows, have converged when smaller
-//! and smaller steps gain nothing. Their importance weights then measure the quality of the draws.
+//! remaining gain. The fit has converged only if that gain is within the tolerance, including one standard error. Slow
+//! progress alone is not evidence of convergence. Families without a polish, such as flows, have converged when ever
+//! smaller steps no longer improve the bound. Their importance weights then show how good the draws are.
 
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -34,7 +36,7 @@ pub struct BbviSettings {
     pub draws: usize,
     /// Number of iterations of a segment.
     pub window: u64,
-    /// Whether the candidate is the average of a segment's iterates, or its last one.
+    /// Whether the candidate is the average of a segment's iterates instead of the last iterate.
     pub average: bool,
     /// Number of draws per comparison of candidates.
     pub judges: usize,
@@ -76,7 +78,7 @@ impl BbviSettings {
 impl MethodSettings for BbviSettings {
     const NAME: &'static str = "bbvi";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("window", self.window as f64),
@@ -118,7 +120,7 @@ const PATIENCE: u64 = 4;
 /// Smallest share of the first step size for a family without second derivatives.
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Bbvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -133,7 +135,7 @@ pub struct BbviState {
     omega: Vec<f64>,
     /// Sum of the window's iterates.
     sum: Vec<f64>,
-    /// Iterates in the sum.
+    /// Number of iterates in the sum.
     summed: u64,
     best: Vec<f64>,
     optimiser: OptimiserState,
@@ -141,7 +143,7 @@ pub struct BbviState {
     scale: f64,
     /// Number of halvings since the last certificate.
     halvings: u64,
-    /// Number of certificates that found a larger gain.
+    /// Number of certificates that found a gain above the tolerance.
     failed: u64,
     calls: Calls,
 }
@@ -187,7 +189,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         stream.lanes(0, self.oracle.family().noise_dim(), lanes)
     }
 
-    /// Compares and decides at the end of a segment.
+    /// Compares the candidates and decides at the end of a segment.
     fn end_window(
         &mut self,
         state: &mut BbviState,
@@ -271,7 +273,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
     }
 }
 
-/// The end of a fit that cannot be polished: steps of no size improve the bound.
+/// The status of a fit that cannot be polished and that steps of no size improve.
 fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {

@@ -1,11 +1,11 @@
 //! The evaluations of a fit, in two units.
 //!
 //! *Lane evaluations* count every draw at which Jensen evaluates the density. A Hessian-vector product counts as two.
-//! *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call is one minibatch at
-//! its default size, which is 256 draws for a gradient, 85 for Hessian-vector products (counted twice) and 128 for an
-//! estimate of a change of the bound, which evaluates each draw at both ends. Minibatches of other sizes count in
-//! proportion to their default, and a lane that evaluates a share of the records counts as that share. Seconds do not
-//! depend on these units.
+//! *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5). One call is one minibatch of
+//! the default size: 256 draws for a gradient, 85 for Hessian-vector products (counted twice), or 128 for an estimate
+//! of a change of the bound, which evaluates each draw at both ends. Minibatches of other sizes count in proportion to
+//! the default size, and a lane that evaluates only a share of the records counts as that share. Neither unit measures
+//! time.
 
 use std::ops::{Add, AddAssign};
 
@@ -38,7 +38,7 @@ impl Calls {
         self.values + self.gradients + 2 * self.products
     }
 
-    /// Minibatches of the default sizes, with products counted twice.
+    /// Number of minibatches of the default size, with products counted twice.
     pub fn minibatches(&self) -> f64 {
         let share = |draws: u64, batch: usize| draws as f64 / batch as f64;
         share(self.values, 2 * CHANGE_BATCH)
@@ -46,7 +46,7 @@ impl Calls {
             + 2.0 * share(self.products, PRODUCT_BATCH)
     }
 
-    /// These evaluations, for lanes that each evaluate the share (part, whole) of the data, rounded up.
+    /// The number of evaluations if each lane evaluates only the share (part, whole) of the data, rounded up.
     #[must_use]
     pub fn share(&self, (part, whole): (u64, u64)) -> Self {
         let share = |lanes: u64| {
@@ -60,7 +60,7 @@ impl Calls {
         }
     }
 
-    /// Writes both units into a record: `oracle_calls`, and `lane_evaluations` among its fields.
+    /// Writes both counts into a record: its `oracle_calls`, and the field `lane_evaluations`.
     #[must_use]
     pub fn on(&self, mut record: Record) -> Record {
         record.oracle_calls = self.oracle_calls();

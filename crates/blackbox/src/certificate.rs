@@ -1,8 +1,8 @@
 //! An independent check of stochastic fits: the gain of a second-order polish.
 //!
-//! Stopping rules on a noisy objective react to slow progress, not to a close optimum. The certificate improves the
-//! fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the bounds on another
-//! set of matched draws. That difference is an unbiased estimate of a possible improvement.
+//! Stopping rules on a noisy objective respond to slow progress, not to the distance from the optimum. The certificate
+//! improves the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the
+//! bounds on another set of matched draws. That difference is an unbiased estimate of a possible improvement.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use crate::oracle::{Estimate, Oracle};
 /// The result of the polish.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Bound after the polish minus bound before, on fresh matched draws.
+    /// Bound after the polish minus the bound before it, on fresh matched draws.
     pub improvement: Estimate,
     /// Evaluations spent.
     pub calls: Calls,
 }
 
 impl Certificate {
-    /// Whether one standard error excludes an improvement beyond `tolerance`.
+    /// Whether one standard error excludes an improvement larger than `tolerance`.
     pub fn within(&self, tolerance: f64) -> bool {
         self.improvement.mean + self.improvement.standard_error <= tolerance
     }
 }
 
-/// Largest number of draws for the judgement of an improvement.
+/// Largest number of draws for judging an improvement.
 const MAX_JUDGES: usize = 16_384;
 
-/// Polishes `omega` and judges the result. `iteration` is the key of the draws. The judgement adds draws until its
-/// standard error is below half of `tolerance`.
+/// Polishes `omega` and estimates the improvement. `iteration` is the key of the draws. The function adds draws until
+/// the standard error of the improvement is below half of `tolerance`.
 pub fn certify<D: TwiceDifferentiable>(
     density: &D,
     family: &Arc<dyn Family>,

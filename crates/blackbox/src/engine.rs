@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, SettingError, Snapshot, Status, Step};
 
 use crate::calls::Calls;
 use crate::error::FitError;
@@ -16,15 +16,15 @@ use crate::records::Prepared;
 pub struct Beginning<'a, D: TwiceDifferentiable> {
     /// The density of all data.
     pub density: &'a D,
-    /// Its records, prepared for the fit, if the method [requests](MethodSettings::batch) them.
+    /// The records of the density, prepared for the fit, if the method [requests](MethodSettings::batch) them.
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,
     /// The source of random numbers.
     pub source: NoiseSource,
-    /// The starting point. After a resume this is the start of the stage, on which no step depends.
+    /// The starting point. After a resume it is the starting point of the stage, on which no further step depends.
     pub omega: Vec<f64>,
-    /// Separates the draws of the fit's families, starting with 0.
+    /// Separates the draws of the fit's families; the first has 0.
     pub stream: u64,
 }
 
@@ -38,7 +38,7 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
     }
 }
 
-/// The reason why a minibatch method cannot fit a density without records.
+/// The error for a minibatch method whose density has no records.
 pub(crate) fn no_records() -> FitError {
     FitError::Setting(
         "the method needs exchangeable records, but the density has none: use `--exchangeable N`, or choose \
@@ -47,7 +47,7 @@ pub(crate) fn no_records() -> FitError {
     )
 }
 
-/// The properties of a method's settings that the driver needs.
+/// The properties of a method's settings that the driver uses.
 pub trait MethodSettings: Copy {
     /// The name in traces and checkpoints.
     const NAME: &'static str;
@@ -58,24 +58,24 @@ pub trait MethodSettings: Copy {
     /// Checks the ranges of the settings.
     ///
     /// # Errors
-    /// Returns a sentence that names the setting, its value and its range.
-    fn validate(&self) -> Result<(), String>;
+    /// Fails with a sentence that names the setting, its value and its range.
+    fn validate(&self) -> Result<(), SettingError>;
 
-    /// Number of draws in `dim` coordinates whose derivatives the method stores together.
+    /// Number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
     fn lanes(&self, dim: usize) -> usize;
 
-    /// Records of a minibatch, for methods that need exchangeable records.
+    /// Number of records in a minibatch, for methods that need exchangeable records.
     fn batch(&self) -> Option<usize> {
         None
     }
 
-    /// Whether the method can fit a family with these derivatives.
+    /// Whether the method can fit a family that has these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
 }
 
-/// The settings of a method that needs no other method.
+/// The settings of a method that does not delegate to another method.
 pub trait Fitting: MethodSettings {
     /// The state between iterations.
     type State: MethodState + Snapshot + 'static;
@@ -89,8 +89,8 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Whether the next method of the [plan](crate::Method::plan) should continue from the result of this one, which
-    /// ended with `status`, in `dim` coordinates.
+    /// Whether the next method of the [plan](crate::Method::plan) should continue from this method's result in `dim`
+    /// coordinates. The method ended with `status`.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false
@@ -102,16 +102,16 @@ pub trait Fitting: MethodSettings {
         None
     }
 
-    /// The share of the data that one lane evaluates, for the given number of records.
+    /// The share of the data that one lane evaluates, given the number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
     }
 }
 
-/// The visible part of a method's state during a run.
+/// The part of a method's state that is visible during a run.
 pub trait MethodState {
-    /// The parameters of a result at the current state.
+    /// The parameters that the method would return in the current state.
     fn omega(&self) -> &[f64];
 
     /// Evaluations so far.

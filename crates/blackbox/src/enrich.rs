@@ -5,20 +5,19 @@ use std::sync::Arc;
 use jensen_density::TwiceDifferentiable;
 
 use crate::calls::Calls;
-use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
+use crate::family::{Curvature, Family, SampleBound};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-/// ω of `kind` that corresponds to a poorer result with this mean and these log standard deviations, and the
-/// evaluations it took.
+/// The ω of `kind` that corresponds to the result of a simpler family with this mean and these log standard deviations,
+/// and the number of evaluations spent.
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
     source: NoiseSource,
-    kind: FamilyKind,
+    family: &Arc<dyn Family>,
     mean: &[f64],
     log_sd: &[f64],
 ) -> (Vec<f64>, Calls) {
-    let family = kind.build(Space::of(density));
     let mut draws = FixedDraws {
         density,
         family: family.clone(),
@@ -30,7 +29,7 @@ pub(crate) fn enrich<D: TwiceDifferentiable>(
     (omega, calls.unwrap_or_default())
 }
 
-/// The bound on the draws that the family requests.
+/// The ELBO on fixed draws, in the number that the family requests.
 struct FixedDraws<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -85,7 +84,7 @@ mod tests {
         let (omega, calls) = enrich(
             &target,
             source,
-            FamilyKind::FullRank,
+            &(Arc::new(FullRank::new(3)) as Arc<dyn Family>),
             &start[..3],
             &start[3..],
         );

@@ -1,4 +1,4 @@
-//! The quality of a fit: the bound on fresh draws, the importance weights and their tail.
+//! The quality of a fit: the bound on fresh draws, the importance weights and the tail of the weights.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,13 +16,15 @@ use crate::psis::{khat, khat_threshold, tail_index_error};
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
-/// Draws per block after an interrupt, and the smallest block of slow densities.
+/// Number of draws per block after an interrupt, and smallest block for slow densities.
 const HURRIED: usize = 32;
 
-/// Operations of one call, a quarter of a second on one thread. The clock is checked between calls.
+/// Number of operations per call. They take a quarter of a second on one thread, and Jensen checks the clock between
+/// calls.
 const CALL: u64 = 1 << 28;
 
-/// Lanes in one call to a density with this cost per draw. It is the same on every machine, as are the sums over lanes.
+/// Number of lanes in one call to a density with this cost per draw. The number is the same on every machine, so sums
+/// over lanes are the same too.
 fn block(work: Option<u64>) -> usize {
     // A solver has an unknown number of steps, so assume some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
@@ -31,19 +33,20 @@ fn block(work: Option<u64>) -> usize {
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
     /// density's support has weight zero. The bound is then that of the approximation restricted to the support: the
-    /// mean over the draws inside, and the logarithm of their share.
+    /// mean over the draws inside, plus the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
     /// least that of the bound. The standard error comes from the delta method.
     pub importance_bound: Estimate,
     /// Pareto k̂ of the importance weights.
     pub khat: f64,
-    /// The k̂ above which this many draws do not support the approximation.
+    /// The k̂ above which draws in this number do not support the approximation.
     pub khat_threshold: f64,
-    /// The distance by which the weights move means and standard deviations.
+    /// The changes of means and standard deviations under the weights.
     pub agreement: Agreement,
     /// Number of draws.
     pub draws: usize,
@@ -54,17 +57,17 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether too many draws are outside the support, or any is NaN.
+    /// Whether too many draws are outside the support, or any log density is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
 
-    /// The estimated divergence KL(q‖p) in nats: the difference of the importance-weighted bound and the plain one.
+    /// The estimated divergence KL(q‖p) in nats: the importance-weighted bound minus the plain bound.
     pub fn divergence(&self) -> f64 {
         self.importance_bound.mean - self.elbo.mean
     }
 
-    /// The number of equally weighted draws that would estimate the weights' mean as precisely.
+    /// The number of equally weighted draws that would estimate the weights' mean with the same precision.
     fn effective_draws(&self) -> f64 {
         let draws = self.draws as f64;
         draws / (1.0 + draws * self.importance_bound.standard_error.powi(2))
@@ -75,41 +78,41 @@ impl Evaluation {
         self.khat <= self.khat_threshold
     }
 
-    /// Whether the draws of the approximation can be used without refinement: the weights are reliable and do not move
-    /// the moments.
+    /// Whether the draws of the approximation can be used without refinement: the weights are reliable and do not
+    /// change the moments.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.khat_is_good() && self.agreement.is_good(policy)
     }
 }
 
-/// Largest share of draws outside the support that weights of zero can correct.
+/// Largest share of draws outside the support that weights of zero can correct for.
 const OUTSIDE: f64 = 0.01;
 
-/// Factors by which the number of draws grows while k̂ is in doubt. The last factor applies if k̂ is then near the
-/// threshold.
+/// Factors by which the number of draws grows while k̂ is uncertain. The last factor applies if k̂ is still close to
+/// the threshold.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
-/// Number of standard errors below the threshold at which a k̂ is clearly good, and a distance that suffices for any
-/// number of draws.
+/// Number of standard errors below the threshold at which k̂ is clearly good, and a distance below it that suffices for
+/// any number of draws.
 const CLEAR: f64 = 3.0;
 const FAR_BELOW: f64 = 0.35;
 
-/// Distance of k̂ from its threshold within which twice the number of draws can decide.
+/// Distance of k̂ from its threshold within which doubling the number of draws can decide.
 const NEAR: f64 = 0.1;
 
 /// Largest dimension at which the last factor applies.
 const MOST_COORDINATES: usize = 400;
 
-/// Number of values, over all draws, beyond which a refinement costs less than the decision whether the weights move
+/// Number of values over all draws beyond which a refinement costs less than deciding whether the weights change the
 /// moments.
 const NUMBERS: usize = 1 << 20;
 
-/// Operations of all draws beyond which an evaluation begins with a quarter of the draws: some eight seconds of one thread, as [`CALL`]
-/// is a quarter of a second. The quarter suffices if one draw in two is effective.
+/// Operations of all draws beyond which an evaluation begins with a quarter of the draws: about eight seconds on one
+/// thread, since [`CALL`] is a quarter of a second. A quarter suffices if half of the draws are effective.
 const DEAR: u64 = 1 << 33;
 
-/// Assumed cost of a draw, in coordinates, if `work()` is `None`, as for solvers. With four coordinates, 131 072 draws
-/// took most of the time of a fit, while the refinement after them took 16 040 gradients.
+/// Assumed cost of a draw, in coordinates, if `work()` is `None`, as for solvers. With a cost of four coordinates, 131
+/// 072 draws took most of the time of a fit, while the refinement after them took 16 040 gradients.
 const UNKNOWN: usize = 64;
 
 /// `log p − log q` at the given draws of a stream, in blocks.
@@ -129,7 +132,8 @@ pub fn log_weights<D: LogDensity>(
     weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// [`log_weights`] with access to every block of draws and its log weights, until an interrupt ends the evaluation.
+/// Computes [`log_weights`] block by block, and passes each block of draws with its log weights to a function, until an
+/// interrupt ends the evaluation.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -158,13 +162,13 @@ fn weigh<D: LogDensity>(
     weights
 }
 
-/// Evaluates `omega` on `draws` fresh draws, then on 2, 4 and 8 times that number while k̂ remains in doubt, and on 32
-/// times if it is then near the threshold (up to 400 dimensions). It also adds draws until they show whether the
-/// weights move a mean or a standard deviation too far.
+/// Evaluates `omega` on `draws` fresh draws. While k̂ remains uncertain, it evaluates 2, 4 and 8 times that number, and
+/// 32 times if k̂ is then close to the threshold (up to 400 dimensions). It also adds draws until they show whether the
+/// weights change a mean or a standard deviation by too much.
 ///
-/// The doubt concerns both accepting and rejecting. From a few thousand draws, k̂ has a standard error above 0.1, so a
-/// funnel may pass by chance. If the weights are nearly constant, the few per cent of draws in the fitted tail may
-/// surround a local maximum of the weights, and the shape of the tail is then meaningless.
+/// k̂ may be uncertain about accepting as well as about rejecting. With a few thousand draws, k̂ has a standard error
+/// above 0.1, so a funnel may pass by chance. If the weights are nearly constant, the few per cent of draws in the
+/// fitted tail may surround a local maximum of the weights. The shape of the tail is then meaningless.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -176,21 +180,21 @@ pub fn evaluate<D: LogDensity>(
     evaluate_until(oracle, omega, source, draws, judged, Successor::None, None)
 }
 
-/// The fallback if the weights do not support an approximation.
+/// The next step if the weights do not support an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     /// Nothing.
     None,
     /// A richer family. Its fit costs less than an evaluation that proves the failure of this family.
     Richer,
-    /// A refinement. It costs less than an evaluation of more than [`NUMBERS`] values (at least [`UNKNOWN`]
+    /// A refinement. It costs less than an evaluation of more than [`NUMBERS`] values (with at least [`UNKNOWN`]
     /// coordinates).
     Refinement,
 }
 
-/// As above, under a policy for coordinates of these scales. It uses fewer draws if an interrupt does not allow for all
-/// of them, or if there is a successor and either k̂ is on the wrong side or [`NUMBERS`] values do not decide whether
-/// the weights move moments.
+/// Like [`evaluate`], but under a policy for coordinates on these scales. It uses fewer draws if an interrupt leaves no
+/// time for all of them. It also uses fewer if there is a successor and either k̂ is on the wrong side of the threshold
+/// or [`NUMBERS`] values do not decide whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -287,7 +291,8 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// The bound from mirrored pairs of adjacent log weights. It omits non-finite weights with their mirror images.
+/// The bound from antithetic pairs of adjacent log weights. It omits non-finite weights together with their antithetic
+/// partners.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -297,7 +302,7 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// The evaluation from given log weights and the distance by which they move the moments.
+/// The evaluation that follows from given log weights and their changes of the moments.
 pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();

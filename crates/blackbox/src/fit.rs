@@ -10,12 +10,13 @@ use crate::family::Space;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 use crate::refine::Refined;
-use crate::settings::Settings;
+use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
 /// A finished fit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fit {
     /// All fitted families in order, each with its evaluation.
     pub families: Vec<FamilyResult>,
@@ -25,11 +26,11 @@ pub struct Fit {
     pub status: Status,
     /// The status at the end of the whole run, including the refinement.
     pub ended: Status,
-    /// The result of every start; empty if the method has no starts.
+    /// The outcome of every start; empty if the method has no starts.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
-    /// The equivalence of the modes that the starts found, under symmetries.
+    /// The modes found by the starts that are equivalent under symmetries.
     pub(crate) labellings: Labellings,
     /// Objections found after the fit.
     pub(crate) objections: Vec<Reason>,
@@ -42,10 +43,11 @@ pub struct Fit {
     /// The settings of the fit.
     pub policy: Policy,
     pub(crate) space: Space,
+    pub(crate) choice: FamilyChoice,
 }
 
 impl Fit {
-    /// The fit from a driver's output, which ended with `status`. `None` if the family has no result.
+    /// The fit that follows from a driver's output, which ended with `status`. `None` if the family has no result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,
@@ -73,6 +75,7 @@ impl Fit {
             seconds: 0.0,
             policy,
             space: Space::of(density),
+            choice: settings.family.clone(),
         })
     }
 
@@ -92,7 +95,8 @@ impl Fit {
     /// Panics if the family does not exist, which is a bug in the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
-        Approximation::new(result.kind, self.space.clone(), result.omega.clone())
+        let family = self.choice.named(&result.family, &self.space);
+        Approximation::of(family, result.omega.clone())
             .expect("a fitted family has all its parameters")
     }
 
@@ -116,7 +120,7 @@ impl Fit {
         self.calls.oracle_calls()
     }
 
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
@@ -132,7 +136,7 @@ impl Fit {
             .collect()
     }
 
-    /// The modes that equal the best one up to signs and have the same density.
+    /// The modes that equal the best mode up to signs and have the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,
@@ -145,9 +149,9 @@ impl Fit {
             .collect()
     }
 
-    /// The number of known modes that permutations of array elements generate from the fitted mode, including itself.
-    /// All have the same mass, so one of them represents all. The log evidence of the whole posterior is that of one
-    /// mode plus the logarithm of their number.
+    /// The number of known modes that permutations of array elements generate from the fitted mode, including the
+    /// fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the whole
+    /// posterior is that of one mode plus the logarithm of their number.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::starts::Init;
 use crate::watched::Watched;
 
-/// Identifies a model and its data in checkpoints by digests. The digests are empty if nothing is stored.
+/// Digests that identify a model and its data in checkpoints. The digests are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Digest of the model.
@@ -37,17 +37,34 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
+/// Checks that the family of a checkpoint is the family of this fit if one of them is a caller's own. A forced resume may
+/// change other settings, but no other family can read the state.
+fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
+    let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
+        None => "one of Jensen's".to_owned(),
+        Some(own) => own.to_string(),
+    };
+    let (stored, present) = (of(stored), of(present));
+    if stored == present {
+        return Ok(());
+    }
+    Err(FitError::Setting(format!(
+        "the family of the checkpoint (name, number of parameters) is {stored}, but the family of this fit is {present}: resume \
+         with the family of the checkpoint"
+    )))
+}
+
 /// Fits `density` under `control`'s budget and judges the result.
 ///
-/// Convergence, k̂ and disagreement of starts are part of the result, not errors: a fit that is not trusted is returned
-/// with its reasons.
+/// Convergence, k̂ and disagreement between starts are part of the result and not errors: the function returns a fit
+/// that is not trusted together with its reasons.
 ///
 /// # Errors
 /// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
 /// not belong to this run.
 ///
 /// # Examples
-/// A density without second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
+/// This density has no second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
 ///
 /// ```
 /// use jensen_blackbox::{Settings, Subject, fit};
@@ -94,8 +111,9 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// As [`fit`], for callers that compute values from draws of the approximation. `reported` says whether weighted draws
-/// also give the reported values. If the approximation alone cannot be trusted, this refines it.
+/// Like [`fit`], but for callers that compute values from draws of the approximation. `reported` computes whether
+/// weighted draws also determine the reported values. If the approximation alone cannot be trusted, the function
+/// refines it.
 ///
 /// # Errors
 /// Fails as [`fit`] does.
@@ -122,7 +140,7 @@ fn fit_erased(
     if dim == 0 {
         return Err(FitError::NoParameters);
     }
-    settings.validate().map_err(FitError::Setting)?;
+    settings.validate()?;
     if let Init::Point(point) = &settings.start.init
         && point.len() != dim
     {
@@ -136,7 +154,7 @@ fn fit_erased(
             let records = density.records().ok_or_else(no_records)?;
             let source = NoiseSource::new(settings.seed, settings.simd);
             let prepared = Prepared::new(records, batch, source, settings.memory_limit);
-            Some(prepared.map_err(FitError::Setting)?)
+            Some(prepared?)
         }
         None => None,
     };
@@ -153,6 +171,9 @@ fn fit_erased(
     let driver = Driver::new(&watched, prepared.as_ref(), settings.clone(), &interrupt);
     driver.check()?;
     let identity = identity(settings, subject);
+    if let Some(checkpoint) = &control.resume {
+        check_own_family(&checkpoint.identity, &identity)?;
+    }
     let mut refining = Refining::new(&watched, driver, settings, reported);
     let outcome = run_interruptibly(&mut refining, &identity, control, Some(&interrupt));
     let outcome = outcome.map_err(FitError::Run)?;

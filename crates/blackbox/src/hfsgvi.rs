@@ -2,18 +2,18 @@
 //! stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller,
 //! NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! The method accepts every proposal, so an iterate may be a point at which the density overflows. Each record
-//! therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run without a
-//! finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative
-//! curvature with their current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample
-//! sizes and the counting of evaluations are those of [`Trust`](crate::Trust). The method is a baseline, not a
-//! recommendation.
+//! The method accepts every proposal, so an iterate may be a point at which the density overflows. Each record of the
+//! trace therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run
+//! without a finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at
+//! negative curvature and return the current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1).
+//! Draws, sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The method is a
+//! baseline for comparisons, not a recommendation.
 
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +32,13 @@ use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
 pub struct HfsgviSettings {
     /// Number of draws per gradient.
     pub gradient_draws: usize,
-    /// Draws of Hessian-vector products.
+    /// Number of draws for Hessian-vector products.
     pub hessian_draws: usize,
     /// Number of draws for the change of the bound, which the trace reports and the stopping rule uses.
     pub change_draws: usize,
     /// Relative residual at which conjugate gradients stop.
     pub refine: f64,
-    /// Largest number of products of an iteration.
+    /// Largest number of Hessian-vector products per iteration.
     pub max_products: u64,
     /// Improvement in nats, predicted and observed, below which a run has converged.
     pub tolerance: f64,
@@ -64,7 +64,7 @@ impl MethodSettings for HfsgviSettings {
     const NAME: &'static str = "hfsgvi";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("gradient_draws", self.gradient_draws as f64),
             ("hessian_draws", self.hessian_draws as f64),
@@ -95,10 +95,10 @@ impl Fitting for HfsgviSettings {
     }
 }
 
-/// Iterations in a row on which the stopping rule must hold.
+/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 3;
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Hfsgvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -147,7 +147,7 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
         }
     }
 
-    /// The Newton step, its predicted improvement and the number of products.
+    /// The Newton step, its predicted improvement and the number of products used.
     fn newton(&self, state: &mut HfsgviState, iteration: u64, g: &[f64]) -> (Vec<f64>, f64, u64) {
         let lanes = self.settings.hessian_draws.next_multiple_of(2);
         let rows = self.family.noise_dim();

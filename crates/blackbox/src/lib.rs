@@ -105,7 +105,7 @@ pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
-pub use family::{Family, FamilyKind, Smoothness, Space};
+pub use family::{Family, FamilyFault, FamilyKind, FamilyName, Smoothness, Space, check_family};
 pub use fit::Fit;
 pub use fitting::{Subject, fit, fit_reporting, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};

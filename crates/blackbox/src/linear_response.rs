@@ -1,11 +1,11 @@
-//! Covariances by linear response of a mean-field fit.
+//! Corrected covariances of a mean-field fit by linear response.
 //!
-//! A mean-field Gaussian is right about means far more often than about variances. At its optimum
-//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*. This variance is too small
-//! if coordinates are correlated. A perturbation of the posterior moves its means, and for the exact posterior that
-//! movement *is* the covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the
-//! derivative of the fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound,
-//! `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
+//! A mean-field Gaussian is usually right about means, and often wrong about variances. At its optimum `σᵢ⁻² = −E ∂ᵢᵢ
+//! log p`, the inverse variance of coordinate i with all others *held fixed*. This variance is too small if coordinates
+//! are correlated. A perturbation of the posterior moves its means, and for the exact posterior that movement *is* the
+//! covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the derivative of the
+//! fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ =
+//! log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
 //!
 //! ```text
 //! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
@@ -15,20 +15,21 @@
 //! with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a Deterministic
 //! Objective*, JMLR 25, 2024.) Properties, each with a test:
 //!
-//! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` there, on draws with mirror
-//!   images even exactly.
+//! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` holds there, exactly if the
+//!   draws come in antithetic pairs.
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
 //! F is the average over fixed draws with matched moments. Linear response first minimises it, because the derivatives
-//! of an optimum need that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is
-//! formed by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank
-//! Gaussian. Beyond that dimension, or for chosen coordinates, it runs one conjugate-gradient solve per chosen
-//! coordinate and forms no matrix. The result is the mean-field Gaussian with the covariance of the chosen coordinates
-//! replaced, which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and
-//! generated quantities that include the curvature of the transforms, which the delta method would linearise.
+//! of an optimum need that optimum. In up to [`LinearResponseSettings::dense_limit`] coordinates, the code forms the 2d
+//! × 2d Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The result is a
+//! full-rank Gaussian. In more coordinates, or for chosen coordinates, it solves one linear system per chosen
+//! coordinate by conjugate gradients and forms no matrix. The result is the mean-field Gaussian with the covariance of
+//! the chosen coordinates replaced, which is a low-rank Gaussian. Draws of either give standard deviations and
+//! quantiles of constrained and generated quantities that include the curvature of the transforms, which the delta
+//! method would linearise.
 //!
-//! Σ is first order in the perturbation, so it corrects neither a wrong mean nor an unfound mode.
+//! Σ is of first order in the perturbation, so it corrects neither a wrong mean nor a mode that was not found.
 
 use std::fmt;
 
@@ -62,7 +63,7 @@ pub struct LinearResponseSettings {
 }
 
 impl Default for LinearResponseSettings {
-    /// All coordinates, up to 600 of them.
+    /// All coordinates, if there are at most 600.
     fn default() -> Self {
         Self {
             draws: None,
@@ -75,18 +76,18 @@ impl Default for LinearResponseSettings {
 /// Covariances at a mean-field optimum.
 #[derive(Clone, Debug)]
 pub struct LinearResponse {
-    /// A Gaussian with the means of the optimum and these covariances: full-rank for all coordinates, otherwise
-    /// low-rank, with the mean-field variances of the other coordinates.
+    /// A Gaussian with the means of the optimum and these covariances. It is full-rank for all coordinates, and
+    /// otherwise low-rank with the mean-field variances of the other coordinates.
     pub approximation: Approximation,
     /// The requested coordinates, in order.
     pub coordinates: Vec<usize>,
-    /// Their covariance, row-major.
+    /// The covariance of these coordinates, in row-major order.
     pub covariance: Vec<f64>,
     /// Evaluations spent.
     pub calls: Calls,
 }
 
-/// The reason why there is no response.
+/// The reason why linear response fails.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinearResponseError {
@@ -129,11 +130,12 @@ impl std::error::Error for LinearResponseError {}
 /// Separates the draws from those of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// Nats that the bound may lose by linear response, beyond its noise. It improves the bound if the posterior is nearly
-/// Gaussian. Otherwise the first order may overshoot, and overdispersed draws have a good k̂.
+/// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound
+/// if the posterior is nearly Gaussian. Otherwise the first-order correction may overshoot, and overdispersed draws
+/// have a good k̂.
 const LOSS: f64 = 0.1;
 
-/// Newton iterations towards the optimum of the fixed draws.
+/// Newton iterations towards the optimum on the fixed draws.
 const POLISH: usize = 60;
 
 /// The linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
@@ -253,7 +255,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         self.sd.len()
     }
 
-    /// `out = S ∇²F S v`, S the standard deviations for means and 1 for their logarithms.
+    /// `out = S ∇²F S v`, where S contains the standard deviations for means and 1 for their logarithms.
     fn product(&mut self, v: &[f64], out: &mut [f64]) {
         let mut direction = v.to_vec();
         self.scale(&mut direction);
@@ -295,7 +297,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
     }
 
-    /// The covariance of the coordinates by one solve per coordinate.
+    /// The covariance of the coordinates, from one solve per coordinate.
     fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let n = coordinates.len();
         let mut covariance = vec![0.0; n * n];
@@ -309,8 +311,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(covariance)
     }
 
-    /// Conjugate gradients on `S ∇²F S x = eᵢ`, preconditioned by the 1 and 2 of the diagonal. The error of
-    /// `eᵢᵀ x` is of second order in the residual.
+    /// Conjugate gradients on `S ∇²F S x = eᵢ`, preconditioned by the 1 and 2 of the diagonal. The error of `eᵢᵀ x` is
+    /// of second order in the residual.
     fn solve_unit(&mut self, i: usize) -> Result<Vec<f64>, LinearResponseError> {
         let n = 2 * self.dim();
         let precondition = |r: &[f64]| -> Vec<f64> {
@@ -387,8 +389,9 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 
 impl Fit {
     /// Adds the linear response at the mean-field result as a further family, evaluates it on fresh draws, and selects
-    /// it, because the caller requested these covariances. A warning reports a clear fall of the bound. Without a
-    /// response the fit is unchanged, and a warning states the reason. A fit with either warning is not trusted.
+    /// it, because the caller requested these covariances. If the bound falls clearly, a warning reports that. If
+    /// linear response fails, the fit is unchanged, and a warning states the reason. A fit with either warning is not
+    /// trusted.
     ///
     /// A fit without a mean-field result is unchanged.
     pub fn respond<D: TwiceDifferentiable>(
@@ -397,7 +400,7 @@ impl Fit {
         settings: &Settings,
         response: &LinearResponseSettings,
     ) {
-        let mean_field = |r: &FamilyResult| r.kind == FamilyKind::MeanField;
+        let mean_field = |r: &FamilyResult| r.family == FamilyKind::MeanField;
         let Some(index) = self.families.iter().position(mean_field) else {
             return;
         };
@@ -418,7 +421,7 @@ impl Fit {
         let evaluation = evaluate(&mut oracle, omega, source, draws);
         self.calls += found.calls;
         self.families.push(FamilyResult {
-            kind: found.approximation.kind(),
+            family: found.approximation.name(),
             omega: omega.to_vec(),
             evaluation,
             polish: None,

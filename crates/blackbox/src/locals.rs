@@ -9,27 +9,28 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
-/// Largest number of steps of a search, and of fractions tried per step.
+/// Largest number of steps of a search, and largest number of step lengths tried per step.
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
 const SHORTEST: f64 = 1e-6;
 
 /// Newton decrement in nats, twice the distance from the mode, at which a search has found the mode: the objective is
-/// practically quadratic from there on.
+/// practically quadratic near it.
 const FOUND: f64 = 1e-6;
 
-/// Coordinates times lanes of one call to the density.
+/// Product of coordinates and lanes in one call to the density.
 const TOGETHER: usize = 1 << 21;
 
-/// Largest number of lanes of one call.
+/// Largest number of lanes in one call.
 const LANES: usize = 256;
 
-/// Distance of the nodes of quadrature, and their number on each side of the mode, in the standard deviations of Laplace's method. The
-/// trapezoidal rule integrates a Gaussian to 3e-6 at this distance, and less than 1e-4 of its second moment is beyond the last node.
+/// Distance between quadrature nodes, in standard deviations of Laplace's method, and number of nodes on each side of
+/// the mode. At this distance the trapezoidal rule integrates a Gaussian to within 3e-6, and less than 1e-4 of its
+/// second moment is beyond the last node.
 const DISTANCE: f64 = 1.25;
 const SIDE: usize = 3;
 
-/// Largest factor of a variance's change by quadrature for a density that is nearly Gaussian.
+/// Largest factor by which quadrature may change the variance of a nearly Gaussian density.
 const NEARLY: f64 = 4.0;
 
 /// A mode of the local parameters, or their mean.
@@ -37,11 +38,11 @@ const NEARLY: f64 = 4.0;
 pub(crate) struct LocalMode {
     /// The current point, in the order of elimination.
     pub at: Vec<f64>,
-    /// Cholesky factor of the precision, the negated Hessian there, at the family's nonzeros.
+    /// Cholesky factor of the precision, which is the negated Hessian at the point, at the family's nonzeros.
     pub factor: Vec<f64>,
     /// Log of the integral of the density over the local parameters, by Laplace's method or by quadrature.
     pub log_mass: f64,
-    /// The skewness of each local parameter, if quadrature gave it.
+    /// The skewness of each local parameter, if it was computed by quadrature.
     pub skewness: Vec<f64>,
 }
 
@@ -55,7 +56,7 @@ struct Climb {
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
-    /// Whether the search has ended, and found a mode.
+    /// Whether the search found a mode; `None` if the search has not ended.
     over: Option<bool>,
 }
 
@@ -70,7 +71,7 @@ struct NewtonStep {
 pub(crate) struct Climber<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: &'a Conditional,
-    /// Directions whose products determine the local parameters' Hessian.
+    /// Directions whose Hessian-vector products determine the Hessian of the local parameters.
     directions: Vec<f64>,
     lanes: usize,
     workspace: D::Workspace,
@@ -93,8 +94,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at points of the global parameters, each searched from its own starting point. `None` if a search
-    /// finds no mode.
+    /// The modes at points of the global parameters, each found from its own starting point. `None` if a search finds
+    /// no mode.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -133,9 +134,9 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// Replaces modes by means, curvatures by precisions and Laplace's method by quadrature, if the local parameters
-    /// are independent given the global ones. Gradients at common nodes are then those of each local parameter alone,
-    /// and their integrals its log density.
+    /// Replaces modes by means, curvatures by precisions, and Laplace's method by quadrature, if the local parameters
+    /// are independent given the global parameters. Gradients at common nodes are then those of each local parameter
+    /// alone, and their integrals give its log density.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -163,7 +164,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Gradients at the nodes around each mode, with the nodes of one mode in adjacent lanes, and the number of lanes.
+    /// Gradients at the nodes around each mode, and the number of lanes. The nodes of one mode are in adjacent lanes.
     fn at_nodes(&mut self, globals: &[Vec<f64>], modes: &[LocalMode]) -> (Vec<f64>, usize) {
         let (dim, lanes) = (self.density.dim(), modes.len() * 2 * SIDE);
         let mut z = vec![0.0; dim * lanes];
@@ -191,7 +192,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         (grad, lanes)
     }
 
-    /// Evaluates each search once, and computes new steps for the searches that improved.
+    /// Evaluates each search once, and computes a new step for each search that improved.
     fn advance(&mut self, climbs: &mut [&mut Climb]) {
         let (dim, lanes) = (self.density.dim(), climbs.len());
         let (globals, locals) = (self.family.globals(), self.family.locals());
@@ -270,7 +271,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Products of the negated Hessian with the directions at some of the lanes of z, `dim × columns` each.
+    /// Products of the negated Hessian with the directions at some of the lanes of z, each `dim × columns`.
     fn products(&mut self, z: &[f64], lanes: usize, which: &[usize]) -> Vec<Vec<f64>> {
         let dim = self.density.dim();
         let columns = self.directions.len() / dim;
@@ -311,18 +312,19 @@ fn nodes() -> impl Iterator<Item = f64> {
     below.chain(side.map(|k| k as f64)).map(|k| DISTANCE * k)
 }
 
-/// Moments of a density whose mode is at 0, with a curvature of 1 there.
+/// Moments of a density with its mode at 0 and a curvature of 1 there.
 #[derive(Clone, Copy, Debug)]
 struct Moments {
     mean: f64,
     variance: f64,
     skewness: f64,
-    /// Log of its integral, relative to that of the Gaussian.
+    /// Log of the integral of the density, relative to that of the Gaussian.
     log_mass: f64,
 }
 
 impl Moments {
-    /// From the slopes of its logarithm at the nodes; `None` if it is not nearly Gaussian.
+    /// The moments computed from the slopes of the log density at the nodes; `None` if the density is not nearly
+    /// Gaussian.
     fn of(slopes: impl Iterator<Item = f64>) -> Option<Self> {
         const COUNT: usize = 2 * SIDE + 1;
         let mut g = [0.0; COUNT];
@@ -374,7 +376,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// A Cholesky factor of the matrix, made positive definite by adding to its diagonal.
+/// A Cholesky factor of the matrix, which is made positive definite by adding to its diagonal.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();
@@ -398,8 +400,9 @@ fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The logarithm of a gamma variable of shape a, about its mode in standard deviations of Laplace's method: log density
-    /// `a x − a eˣ` up to a constant, with mean ψ(a) − log a, variance ψ′(a) and integral Γ(a) a^(−a) eᵃ.
+    /// The density of the logarithm of a gamma variable with shape a, relative to its mode and in standard deviations
+    /// of Laplace's method. The log density is `a x − a eˣ` up to a constant, with mean ψ(a) − log a, variance ψ′(a)
+    /// and integral Γ(a) a^(−a) eᵃ.
     #[test]
     fn moments_of_a_skewed_density_are_its_own() {
         let a: f64 = 20.0;

@@ -6,7 +6,7 @@
 mod auto;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Archive, ArchiveError, Snapshot, Status};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 
 pub use self::auto::AutoSettings;
@@ -14,7 +14,7 @@ use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, StoredState};
 use crate::error::FitError;
-use crate::family::{FamilyKind, Smoothness};
+use crate::family::{Family, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
 use crate::minibatches::{MinibatchSettings, SmisoSettings};
 use crate::moments::MomentsSettings;
@@ -23,10 +23,10 @@ use crate::nested::NestedSettings;
 use crate::saa::SaaSettings;
 use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
-/// A method's name with its state.
+/// The name of a method with its state.
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
 
-/// The list of methods. A macro generates [`Method`] from their settings.
+/// Defines the list of methods. The macro generates [`Method`] from their settings.
 macro_rules! methods {
     (
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
@@ -66,8 +66,8 @@ macro_rules! methods {
             /// See [`MethodSettings::validate`].
             ///
             /// # Errors
-            /// Returns a sentence that names the setting, its value and its range.
-            pub fn validate(&self) -> Result<(), String> {
+            /// Fails with a sentence that names the setting, its value and its range.
+            pub fn validate(&self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$policy(settings) => settings.validate(),)*
                     $(Self::$method(settings) => settings.validate(),)*
@@ -98,7 +98,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The algorithm. A policy begins with the first method of its plan.
+            /// The algorithm. It begins the first method of a plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -107,7 +107,7 @@ macro_rules! methods {
                 at: Beginning<'a, D>,
             ) -> Result<Box<dyn Engine + 'a>, FitError> {
                 match self {
-                    $(Self::$policy(settings) => settings.plan(at.family.kind())[0].begin(at),)*
+                    $(Self::$policy(settings) => settings.plan(&*at.family)[0].begin(at),)*
                     $(Self::$method(settings) => settings.begin(at),)*
                 }
             }
@@ -137,7 +137,7 @@ macro_rules! methods {
             }
         }
 
-        /// The state that the method with this name stored. `None` if no method has this name.
+        /// Restores the state that the method with this name stored. `None` if no method has this name.
         pub(crate) fn restore(name: &str, archive: &Archive) -> Option<Restored> {
             $(if name == <$settings>::NAME {
                 let state = <$settings as Fitting>::State::restore(archive);
@@ -151,8 +151,8 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. Fits mean fields by TrustVI and, if its stopping rule does not hold at the end, continues with
-        /// Newton's method on fixed draws. Fits richer families by Newton's method on fixed draws.
+        /// The default. Fits mean-field families by TrustVI and, if its stopping rule is not met at the end, continues
+        /// with Newton's method on fixed draws. Fits richer families by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
@@ -162,35 +162,36 @@ methods! {
         PaperTrust(PaperTrustSettings),
         /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
         Hfsgvi(HfsgviSettings),
-        /// Rounds of Newton's method on fixed draws, after a robust start.
+        /// Newton's method on fixed draws, with more draws in each iteration, after a robust start.
         Saa(SaaSettings),
-        /// Natural-gradient steps with second derivatives, after a robust start, for families of sparse precision.
+        /// Natural-gradient steps with second derivatives, after a robust start, for families with a sparse precision.
         Natural(NaturalSettings),
-        /// Nested Laplace approximations, from the initial point, for local parameters given global ones.
+        /// Nested Laplace approximations, from the initial point, for local parameters given global parameters.
         Nested(NestedSettings),
-        /// Moments of weighted draws, from the result of a Gaussian, for mixtures.
+        /// Moments of weighted draws, starting from the result of a Gaussian, for mixtures.
         Moments(MomentsSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.
         Advi(AdviSettings),
-        /// Stochastic gradients, after a robust start.
+        /// Stochastic gradients with any estimator and optimiser, after a robust start.
         Bbvi(BbviSettings),
         /// Stochastic gradients of minibatches of records, after a robust start.
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws has its own minibatch. Algorithm, state and name are the same.
+        /// TrustVI in which every pair of draws has its own minibatch. The algorithm, the state and the name are the
+        /// same as for [`Method::Trust`].
         RecordTrust(RecordTrust),
     }
 }
 
 impl Method {
-    /// The methods that fit a family. Each takes over when the one before [hands over](Fitting::hands_over): stochastic
-    /// gradients after Newton rounds on fixed draws, and these after natural-gradient steps.
-    pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
+    /// The methods that fit a family. Each takes over when the one before it [hands over](Fitting::hands_over).
+    /// Newton's method on fixed draws follows natural-gradient steps, and stochastic gradients follow Newton's method.
+    pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {
-            Self::Auto(settings) => settings.plan(kind),
+            Self::Auto(settings) => settings.plan(family),
             Self::Natural(natural) => {
-                [vec![*self], Self::Saa(natural.rounds()).plan(kind)].concat()
+                [vec![*self], Self::Saa(natural.rounds()).plan(family)].concat()
             }
             Self::Saa(_) => vec![*self, BbviSettings::default().into()],
             own => vec![*own],

@@ -1,18 +1,21 @@
 //! Mixtures by adaptive importance sampling.
 //!
 //! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, and weights the
-//! draws by the density. It then sets weights, means and covariances to those of the weighted draws, which components
-//! share in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which covers the mass
-//! that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are free, each iteration adds a component at
-//! the largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). The draws of the
-//! next iteration, to which the mixture was not fitted, judge it by their effective share, measured by the entropy of
-//! the weights. The result is the best mixture of all rounds.
+//! draws by the density. It then sets the weights, means and covariances to those of the weighted draws. The components
+//! share each draw in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which
+//! covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture has fewer than
+//! K components, each iteration adds one at the largest weights, with the covariance of the surrounding draws (Raftery
+//! and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted, measure its
+//! quality: the effective share of these draws, computed from the entropy of the weights. The result is the best
+//! mixture of all iterations.
 
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::special::{lgamma, log_sum_exp_slice};
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -26,14 +29,14 @@ use crate::oracle::Estimate;
 use crate::psis::psis;
 use crate::reduce::{dot, sum};
 
-/// Settings of the rounds.
+/// Settings of the iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentsSettings {
-    /// Number of draws per iteration, or `draws_a_coordinate` per coordinate, if that is more.
+    /// Number of draws per iteration, or `draws_a_coordinate` times the number of coordinates if that is larger.
     pub draws: usize,
     /// See `draws`.
     pub draws_a_coordinate: usize,
-    /// Largest number of rounds.
+    /// Largest number of iterations.
     pub max_iterations: u64,
 }
 
@@ -47,21 +50,21 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension. A component has d²/2 parameters, which the weights of a few thousand draws have to determine.
+/// Largest dimension. A component has d²/2 parameters, which the weights of a few thousand draws must determine.
 const LARGEST: usize = 128;
 
 /// Degrees of freedom of the tails.
 const FREEDOM: usize = 5;
 
-/// Relative rise of the share of effective draws that counts as progress, and number of iterations without progress
-/// that end the fit.
+/// Relative rise of the effective share that counts as progress, and number of iterations without progress after which
+/// the fit ends.
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
 /// Number of weighted draws per coordinate at which the new covariance has the same weight as the old one.
 const INERTIA: f64 = 2.0;
 
-/// The share of the draws around a new component from which its covariance is computed.
+/// The share of the draws, those closest to a new component, from which its covariance is computed.
 const AROUND: f64 = 0.05;
 
 /// Number of draws per call to the density.
@@ -77,7 +80,7 @@ impl MomentsSettings {
 impl MethodSettings for MomentsSettings {
     const NAME: &'static str = "moments";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("draws_a_coordinate", self.draws_a_coordinate as f64),
@@ -102,10 +105,10 @@ impl Fitting for MomentsSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let dim = at.density.dim();
-        let FamilyKind::Mixture { components } = at.family.kind() else {
+        let Some(FamilyKind::Mixture { components }) = at.family.name().kind() else {
             return Err(FitError::Setting(format!(
                 "importance-weighted moments fit mixtures, not the family `{}`",
-                at.family.kind()
+                at.family.name()
             )));
         };
         if dim > LARGEST {
@@ -142,12 +145,12 @@ struct Moments<'a, D: TwiceDifferentiable> {
 /// State of the algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MomentsState {
-    /// The mixture of the next round's draws.
+    /// The mixture from which the next iteration draws.
     omega: Vec<f64>,
     best: Vec<f64>,
-    /// The effective share of its draws under the weights of the best mixture.
+    /// The effective share of the draws of the best mixture under their weights.
     share: f64,
-    /// Rounds since that share rose.
+    /// Number of iterations since the effective share rose.
     since: u64,
     calls: Calls,
 }
@@ -195,7 +198,7 @@ impl Round {
 }
 
 impl<D: TwiceDifferentiable> Moments<'_, D> {
-    /// Draws of the components, the second half with the tails of a t distribution.
+    /// Draws of the components, of which the second half have the tails of a t distribution.
     fn draws(&self, omega: &[f64], iteration: u64) -> (Vec<f64>, usize) {
         let dim = self.mixture.dim();
         let (rows, lanes) = (dim + 1 + FREEDOM, self.settings.draws(dim));
@@ -314,7 +317,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         matched.collect()
     }
 
-    /// A component at the point that the mixture misses most, from the weighted draws around it.
+    /// A new component at the point that the mixture misses most, fitted to the weighted draws around it.
     fn grown(&self, parts: &[Component], round: &Round) -> Option<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let largest = (0..lanes)
@@ -350,7 +353,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// A component with the moments of draws of these weights. Its covariance moves in proportion to the number of
+/// A component with the moments of draws with these weights. Its covariance moves in proportion to the number of
 /// effective draws.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));

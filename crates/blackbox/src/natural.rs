@@ -2,22 +2,24 @@
 //!
 //! The best Gaussian's precision is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`, with both expectations under
 //! that Gaussian (Opper and Archambeau 2009). Each iteration uses fresh draws, averages gradients and Hessians over
-//! them, and takes the full step, or part of it if the bound on the same draws would fall. A full step is a Newton step
-//! in natural parameters (Khan and Rue 2023, *The Bayesian learning rule*, section 3). Averages of Hessians have far
-//! less noise than gradients of reparameterised draws with respect to a covariance, so a few hundred draws suffice for
-//! thousands of parameters.
+//! them, and takes the full step. If the full step would lower the bound on the same draws, the iteration takes a part
+//! of the step. A full step is a Newton step in natural parameters (Khan and Rue 2023, *The Bayesian learning rule*,
+//! section 3). Averages of Hessians have far less noise than gradients of reparameterised draws with respect to a
+//! covariance, so a few hundred draws suffice for thousands of parameters.
 //!
-//! The method estimates the gain of a full step by the quadratic model, on draws that the current member has not used.
-//! Noise increases the estimate. If gains fall by a rate r, the total remaining gain is `gain / (1 − r)`. If that is
-//! within the tolerance, these steps have converged, and Newton's method on fixed draws finishes the fit. If the gains
-//! hardly fall, the noise of the averages dominates, and the next iterations use twice as many draws. If they hardly
-//! fall with the largest number of draws, these steps are too short, for example because a scale's precision depends on
-//! the values that it scales. Newton's method on fixed draws models that dependence and takes over.
+//! The method estimates the gain of a full step from the quadratic model, on draws to which the current member was not
+//! fitted. Noise increases the estimate. If gains fall by a rate r, the total remaining gain is `gain / (1 − r)`. If
+//! that is within the tolerance, these steps have converged, and Newton's method on fixed draws finishes the fit. If
+//! the gains hardly fall, the noise of the averages dominates, and the next iterations use twice as many draws. If they
+//! hardly fall with the largest number of draws, the steps are too short, for example because a scale's precision
+//! depends on the values that it scales. Newton's method on fixed draws models that dependence and takes over.
 
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, SettingError, Snapshot, Status, Step,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -31,13 +33,13 @@ use crate::saa::{SaaSettings, averages, within_memory};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NaturalSettings {
-    /// Largest estimated distance from the best bound of the family, in nats. `None` means the tolerance of Newton's
-    /// method on fixed draws.
+    /// Largest estimated distance from the family's best bound, in nats. `None` means the tolerance of Newton's method
+    /// on fixed draws.
     pub tolerance: Option<f64>,
-    /// Draws of the first iteration.
+    /// Number of draws in the first iteration.
     pub first_draws: usize,
-    /// Largest number of draws of an iteration. It is lowered in the same way as for Newton's method on fixed draws, to
-    /// bound memory.
+    /// Largest number of draws per iteration. To bound memory, it is lowered in the same way as for Newton's method on
+    /// fixed draws.
     pub max_draws: usize,
     /// Largest number of iterations.
     pub max_iterations: u64,
@@ -68,14 +70,14 @@ impl NaturalSettings {
     }
 }
 
-/// Fractions of a step, tried in sequence.
+/// Fractions of a step, to be tried in this order.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
-/// Largest number of lanes of Hessian-vector products of one iteration, and smallest number of their draws.
+/// Largest number of lanes of Hessian-vector products in one iteration, and smallest number of draws for them.
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// A step that leaves more than this share of the last gain is dominated by the noise of the averages.
+/// If a step leaves more than this share of the last gain, the noise of the averages dominates.
 const PROGRESS: f64 = 0.6;
 
 /// Largest assumed rate of convergence.
@@ -84,7 +86,7 @@ const SLOWEST: f64 = 0.95;
 impl MethodSettings for NaturalSettings {
     const NAME: &'static str = "natural";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("tolerance", self.tolerance.unwrap_or(1.0)),
             ("first_draws", self.first_draws as f64),
@@ -109,7 +111,7 @@ impl Fitting for NaturalSettings {
             return Err(FitError::Setting(format!(
                 "natural gradients fit the family `{}`, not `{}`",
                 FamilyKind::Sparse,
-                at.family.kind()
+                at.family.name()
             )));
         };
         Ok(Box::new(Natural {
@@ -123,10 +125,10 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    /// Newton's method follows if no step improves the bound, and always if fixed draws suffice for a covariance. Along
-    /// a direction in which mean and covariance move together, the bound may be fifty times flatter than at a fixed
-    /// covariance, and noise hides the gain of a step. In a random walk of 60 steps, two scales were wrong by 2 sd, and
-    /// the bound was 0.04 nats below the best although the estimate was 0.005.
+    /// Newton's method follows if no step improves the bound, and in any case if fixed draws suffice for a covariance.
+    /// Along a direction in which mean and covariance move together, the bound may be fifty times flatter than at a
+    /// fixed covariance, and noise hides the gain of a step. In a random walk of 60 steps, two scales were wrong by 2
+    /// standard deviations, and the bound was 0.04 nats below the best although the estimated distance was 0.005.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,
@@ -136,11 +138,11 @@ impl Fitting for NaturalSettings {
     }
 }
 
-/// The algorithm; its output is ω.
+/// The algorithm, whose output is ω.
 struct Natural<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    /// Directions whose Hessian products the family needs, `d × columns`.
+    /// Directions whose Hessian-vector products the family needs, `d × columns`.
     directions: Vec<f64>,
     source: NoiseSource,
     settings: NaturalSettings,
@@ -154,7 +156,7 @@ struct Natural<'a, D: TwiceDifferentiable> {
 pub struct NaturalState {
     omega: Vec<f64>,
     lanes: usize,
-    /// Predicted gain of the last full step; infinite before the first one.
+    /// Predicted gain of the last full step; infinite before the first step.
     gain: f64,
     calls: Calls,
 }
@@ -170,7 +172,7 @@ impl MethodState for NaturalState {
 }
 
 impl<D: TwiceDifferentiable> Natural<'_, D> {
-    /// Doubles the number of draws, or ends the fit at the largest number.
+    /// Doubles the number of draws, or ends the fit if the number is already the largest.
     fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
         let most = self.settings.max_draws(self.family.dim());
         if state.lanes < most {

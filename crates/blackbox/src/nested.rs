@@ -1,15 +1,16 @@
-//! Nested Laplace approximation of local parameters given global ones, and then of the global parameters (Rue, Martino
-//! and Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
-//! approximations*, 2009, section 3), for any density whose pattern has global parameters.
+//! Nested Laplace approximation of local parameters given global parameters, and then of the global parameters (Rue,
+//! Martino and Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
+//! approximations*, 2009, section 3). It applies to any density whose pattern has global parameters.
 //!
-//! At given global parameters, the mode of the local parameters and the Hessian there give the log mass over the local
-//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. If they are independent given
-//! the global ones, quadrature replaces Laplace's method at the points. Newton steps with differences climb to the mode
-//! of that mass. The mass has a mode even for a funnel, whose density has none. From there the method repeatedly draws
-//! points from the widened Gaussian of the global parameters. Their masses serve as weights, which give the Gaussian
-//! the mean and covariance of the mass. When mean and covariance no longer change, a least-squares fit of the local
-//! parameters' means, log scales and regressions at the last points on the family's features gives the result. Only the
-//! points are random, and their first two moments are exact.
+//! At given global parameters, Laplace's method computes the log mass over the local parameters from their mode and the
+//! Hessian there. This is exact if the local parameters are Gaussian. If they are independent given the global
+//! parameters, quadrature replaces Laplace's method at the points. Newton steps with finite differences climb to the
+//! mode of that mass. The mass has a mode even for a funnel, whose density has none. From that mode, the method
+//! repeatedly draws points from a widened Gaussian over the global parameters. The masses at these points are weights,
+//! from which the Gaussian receives the mean and covariance of the mass. When mean and covariance no longer change, a
+//! least-squares fit gives the result: it expresses the local parameters' means, log scales and regression coefficients
+//! at the last points by the family's features. Only the points are random, and their first two sample moments are
+//! exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
@@ -32,27 +33,28 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// Fractions of a step, tried together.
+/// Fractions of a step, evaluated together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
 /// Longest step in a coordinate.
 const LONGEST: f64 = 2.0;
 
-/// Steps of differences, in standard deviations, and their limits.
+/// Step sizes of finite differences, in standard deviations, and their limits.
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
 /// Ratio of the points' standard deviations to those of the global parameters.
 const WIDER: f64 = 1.3;
 
-/// Largest number of iterations, and the move of the mean in standard deviations below which they have converged.
+/// Largest number of iterations, and the change of the mean in standard deviations below which the iterations have
+/// converged.
 const ROUNDS: u64 = 4;
 const STILL: f64 = 0.1;
 
-/// Smallest number of points per feature for an estimate of its weight.
+/// Smallest number of points per feature from which a weight can be estimated.
 const DRAWS_PER_FEATURE: usize = 2;
 
-/// The algorithm; its output is ω.
+/// The algorithm, whose output is ω.
 struct Nested<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Conditional,
@@ -66,14 +68,14 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// The current global parameters, and the local parameters' mode there.
+    /// The current global parameters, and the mode of the local parameters there.
     globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.
     differences: Vec<f64>,
-    /// Lower factor of the global parameters' covariance; empty before their mode is found.
+    /// Lower factor of the global parameters' covariance; empty until their mode is found.
     factor: Vec<f64>,
-    /// Rounds of points.
+    /// Number of iterations over sets of points.
     rounds: u64,
     calls: Calls,
 }
@@ -88,7 +90,7 @@ impl MethodState for NestedState {
     }
 }
 
-/// Log mass of the global parameters around a point by differences.
+/// Log mass of the global parameters around a point, by finite differences.
 struct Quadratic {
     value: f64,
     gradient: Vec<f64>,
@@ -96,12 +98,12 @@ struct Quadratic {
     hessian: Vec<f64>,
 }
 
-/// Points of the global parameters with their results.
+/// Points of the global parameters, with the results at each.
 struct Points {
-    /// Coordinates of each in the global parameters' Gaussian.
+    /// Coordinates of each point in the Gaussian of the global parameters.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised and smoothed weights of the global parameters' mass, and the effective share of the points.
+    /// Normalised and smoothed weights given by the mass, and the effective share of the points.
     weights: Vec<f64>,
     share: f64,
 }
@@ -111,7 +113,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         self.family.globals().len()
     }
 
-    /// The mass at the stencil around the global parameters; `None` if it cannot be computed.
+    /// The log mass at the finite-difference stencil around the global parameters; `None` if it cannot be computed.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -171,7 +173,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// A step towards the mode of the global parameters, and the result of the search if it has ended.
+    /// One step towards the mode of the global parameters, and the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -249,7 +251,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         (mass, predicted, None)
     }
 
-    /// A round of points around the global parameters' Gaussian.
+    /// A set of points drawn around the global parameters' Gaussian.
     fn points(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Points {
         let (k, fewest) = (
             self.count(),
@@ -304,8 +306,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The Gaussian of the global parameters with the moments of the weighted points, corrected by the known moments of a
-    /// Gaussian, and the distance that the mean moves, in standard deviations.
+    /// The Gaussian of the global parameters with the moments of the weighted points, corrected by the known moments of
+    /// a Gaussian. Also the distance that the mean moved, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
@@ -332,8 +334,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω for global parameters with the Gaussian (`globals`, `factor`). Least squares at the points, whose coordinates
-    /// refer to the Gaussian `before`, gives the weights of the local parameters.
+    /// ω for global parameters with the Gaussian given by `globals` and `factor`. The weights of the local parameters
+    /// come from least squares at the points. The coordinates of the points refer to the Gaussian `before`.
     fn fitted(
         &self,
         before: &NestedState,
@@ -396,7 +398,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some(self.family.member(globals, factor, &weights, &skews))
     }
 
-    /// One iteration over a set of points, and whether it was the last.
+    /// One iteration over a set of points. Returns whether it was the last.
     fn round(
         &self,
         state: &mut NestedState,

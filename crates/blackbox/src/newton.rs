@@ -1,12 +1,13 @@
 //! A trust-region Newton method for the sample-average bound: Steihaug–Toint conjugate gradients in
 //! the metric of the family's Fisher information.
 //!
-//! The model of one iteration is `m(s) = gᵀs + ½ sᵀHs` with exact Hessian-vector products, minimised over `‖s‖_P ≤ δ`.
-//! Conjugate gradients stop inside when the residual is small, on the boundary, or at negative curvature, which they
-//! follow to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm 7.5.1, whose recurrences give
-//! P-norms without P). The method accepts a step if the objective falls by at least a tenth of the model's prediction.
-//! It rejects a trial with a non-finite objective. The minimisers for smaller radii lie on the path of the conjugate
-//! gradients, so the trials after a rejection cost one evaluation each and no products.
+//! The model of one iteration is `m(s) = gᵀs + ½ sᵀHs` with exact Hessian-vector products, which the method minimises
+//! over `‖s‖_P ≤ δ`. Conjugate gradients stop inside the region when the residual is small, or on its boundary. At
+//! negative curvature they follow the direction to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000,
+//! algorithm 7.5.1, whose recurrences give P-norms without P). The method accepts a step if the objective falls by at
+//! least a tenth of the model's prediction. It rejects a trial with a non-finite objective. The minimisers for smaller
+//! radii lie on the path of the conjugate gradients, so each trial after a rejection costs one evaluation and no
+//! products.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -14,20 +15,20 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
-/// Largest dimension at which the averaged Hessian is formed for preconditioning, and the number of coordinates per
-/// lane up to which it is formed before conjugate gradients have proved slow. It takes products of two draws for each
-/// coordinate, and a Cholesky factor.
+/// Largest dimension in which the method forms the averaged Hessian for preconditioning, and number of coordinates per
+/// lane up to which it does so before conjugate gradients have proved slow. Forming it takes products of two draws for
+/// each coordinate, and a Cholesky factorisation.
 const DENSE_LIMIT: usize = 256;
 const CHEAP: usize = 2;
 
-/// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, about twice the remaining gain in nats: this share per
-/// nat, up to a maximum. Far from the optimum the model is no more accurate than that.
+/// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats: this
+/// share per nat, up to a maximum. Far from the optimum the model itself is no more accurate.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
-/// Number of stored points on the path of conjugate gradients, for smaller radii.
+/// Number of points on the path of conjugate gradients that are stored for smaller radii.
 const KEPT: usize = 1 << 22;
 
-/// Trials of an iteration, with decreasing radii.
+/// Largest number of trials per iteration, with decreasing radii.
 const TRIALS: u64 = 4;
 
 /// The state of the minimiser.
@@ -35,11 +36,11 @@ const TRIALS: u64 = 4;
 pub struct Newton {
     /// The family's parameters.
     pub omega: Vec<f64>,
-    /// The objective there (the negated sample-average bound).
+    /// The objective at ω (the negated sample-average bound).
     pub value: f64,
     gradient: Vec<f64>,
     radius: f64,
-    /// Rejections in a row.
+    /// Number of consecutive rejections.
     rejected: u64,
     /// Whether the last run of conjugate gradients ended without a solution.
     slow: bool,
@@ -72,15 +73,15 @@ pub struct NewtonStep {
 }
 
 impl NewtonStep {
-    /// Whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region predicted less,
-    /// and the objective agreed.
+    /// Whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region predicted a
+    /// smaller gain, and the objective agreed.
     pub fn is_last(&self, tolerance: f64) -> bool {
         !self.bounded && self.predicted <= tolerance && self.observed <= 2.0 * tolerance
     }
 }
 
 impl Newton {
-    /// Starts at `omega`; `None` when the objective is not finite there.
+    /// Starts at `omega`; `None` if the objective is not finite there.
     pub fn start<D: TwiceDifferentiable>(
         objective: &mut Objective<'_, D>,
         omega: Vec<f64>,
@@ -219,28 +220,28 @@ impl Snapshot for Newton {
 struct Solution {
     step: Vec<f64>,
     predicted: f64,
-    /// Whether it is on the boundary.
+    /// Whether the step ends on the boundary.
     bounded: bool,
     norm: f64,
 }
 
-/// One iteration of conjugate gradients: from the end of the previous one along p.
+/// One iteration of conjugate gradients, which moves along p from the end of the previous one.
 struct Leg {
-    /// Lengths along p, and their end points; empty if there are too many to store.
+    /// Lengths along p and the corresponding end points; empty if there are too many to store.
     length: f64,
     end: Vec<f64>,
-    /// At its beginning, `−rᵀp` and `pᵀHp` of the model.
+    /// `−rᵀp` and `pᵀHp` of the model at the beginning of the iteration.
     model: f64,
     slope: f64,
     curvature: f64,
-    /// `‖s‖²`, `sᵀPp` and `‖p‖²` at its beginning, in the norm of P.
+    /// `‖s‖²`, `sᵀPp` and `‖p‖²` at the beginning of the iteration, in the norm of P.
     ss: f64,
     sp: f64,
     pp: f64,
 }
 
 impl Leg {
-    /// The length along p to the boundary.
+    /// The length along p up to the boundary.
     fn room(&self, radius: f64) -> f64 {
         // The positive root of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);
@@ -261,7 +262,7 @@ impl Leg {
 struct Way {
     legs: Vec<Leg>,
     step: Vec<f64>,
-    /// Whether it ends on the boundary.
+    /// Whether the path ends on the boundary.
     bounded: bool,
 }
 
@@ -270,7 +271,7 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// Its end point, the minimiser for the radius of that run.
+    /// The end point, which is the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {
@@ -281,8 +282,8 @@ impl Way {
         }
     }
 
-    /// The minimiser for a smaller radius: the point at which the path leaves that region. `None` if it does not, or if
-    /// the path is no longer stored.
+    /// The minimiser for a smaller radius: the point at which the path leaves the smaller region. `None` if the path
+    /// does not leave it, or is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
         let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;
@@ -301,7 +302,8 @@ impl Way {
     }
 }
 
-/// Minimises `gᵀs + ½sᵀHs` over `‖s‖_P ≤ radius`; stops when `‖r‖²_{P⁻¹}` has fallen by `refine²`, or by [`ROUGH`].
+/// Minimises `gᵀs + ½sᵀHs` over `‖s‖_P ≤ radius`. Stops when `‖r‖²_{P⁻¹}` has fallen by the factor `refine²`, or by
+/// [`ROUGH`].
 fn steihaug(
     product: &mut dyn FnMut(&[f64], &mut [f64]),
     precondition: &dyn Fn(&[f64], &mut [f64]),
@@ -387,7 +389,7 @@ mod tests {
         )
     }
 
-    /// The model's prediction for a step, exactly.
+    /// The exact prediction of the model for a step.
     fn predicted(h: &[f64], g: &[f64], step: &[f64]) -> f64 {
         let n = g.len();
         let hs: Vec<f64> = (0..n).map(|i| dot(&h[i * n..(i + 1) * n], step)).collect();

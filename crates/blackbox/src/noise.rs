@@ -1,4 +1,4 @@
-//! Standard normals by purpose, iteration and lane.
+//! Standard normal numbers keyed by purpose, iteration and lane.
 
 use jensen_math::rng;
 use jensen_math::simd::Simd;
@@ -6,20 +6,20 @@ use jensen_math::simd::Simd;
 use crate::dense::{cholesky, solve_lower_lanes};
 use crate::reduce::dot;
 
-/// The purposes of streams of normals. Streams of different purposes are independent.
+/// The purposes of streams of normal numbers. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {
     /// Posterior draws of an approximation.
     Draws,
-    /// Random starting points and the draws on which they are compared.
+    /// Random starting points, and the draws that compare them.
     Start,
-    /// The fixed draws of a stage of the sample-average approximation.
+    /// The fixed draws of a stage of sample-average approximation.
     Sample,
     /// Stochastic gradients.
     Gradient,
     /// Estimates of the bound during a run.
     Bound,
-    /// The final estimate of the bound and its diagnostics.
+    /// The final estimate of the bound, and its diagnostics.
     Final,
     /// Draws for the polish that estimates the remaining gain of a fit.
     Polish,
@@ -33,7 +33,7 @@ pub enum NoisePurpose {
     Curvature,
     /// Draws that assess a step.
     Change,
-    /// Particles of a refinement: their starts, and the resampling.
+    /// Particles of a refinement: their starting points and their resampling.
     Particle,
     /// Momenta, step sizes and acceptances of the chains.
     Momentum,
@@ -50,7 +50,7 @@ pub enum NoisePurpose {
 }
 
 impl NoisePurpose {
-    /// The key. Names are part of every seed's meaning and must not change.
+    /// The key of the purpose. Changing a name would change the meaning of every seed.
     fn key(self) -> rng::Purpose {
         const fn named(name: &str) -> rng::Purpose {
             rng::Purpose::new("blackbox").fold(name)
@@ -87,7 +87,7 @@ pub struct NoiseSource {
 }
 
 impl NoiseSource {
-    /// The streams of `seed`, with the given kernels (AVX2 and AVX-512 agree bit for bit).
+    /// The streams of `seed`, computed with the given kernels (AVX2 and AVX-512 agree bit for bit).
     pub fn new(seed: u64, simd: Simd) -> Self {
         Self { seed, simd }
     }
@@ -142,9 +142,10 @@ impl NoiseSource {
         );
     }
 
-    /// `lanes` (even) normals with matched moments. The second half mirrors the first, so odd moments vanish. Second
-    /// moments are exactly the identity with at least four lanes per row, and otherwise exactly 1 for every row. For a
-    /// Gaussian target the sample average then has the same optimum as the expectation.
+    /// `lanes` (an even number of) normal numbers with matched moments. The second half is the negative of the first,
+    /// so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the identity.
+    /// With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample average then has
+    /// the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

@@ -1,4 +1,4 @@
-//! The sample-average bound: with fixed noise, the evidence lower bound is a deterministic function.
+//! The sample-average bound: on fixed noise, the evidence lower bound is a deterministic function.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
 
 /// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and Hessian-vector products.
-/// Smaller is better. F is +∞ if any lane's density is not finite, so a minimiser never moves there.
+/// Smaller values are better. F is +∞ if the density of any lane is not finite, so a minimiser never moves there.
 pub struct Objective<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -22,18 +22,18 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     directions: Vec<f64>,
     products: Vec<f64>,
     values: Vec<f64>,
-    /// The ω at which `grad` was evaluated, so that a linearisation there does not repeat the evaluation.
+    /// The ω at which `grad` was evaluated, so that a linearisation there need not repeat the evaluation.
     at: Vec<f64>,
     calls: Calls,
     /// Scratch of [`negated_hessian`](Self::negated_hessian).
     hessian_workspace: Option<D::Workspace>,
 }
 
-/// Lanes of one call for the averaged Hessian.
+/// Lanes per call for the averaged Hessian.
 const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
-    /// The objective of `noise` (`family.noise_dim() × lanes`).
+    /// The objective on `noise` (`family.noise_dim() × lanes`).
     pub fn new(density: &'a D, family: Arc<dyn Family>, noise: Vec<f64>, lanes: usize) -> Self {
         let size = family.dim() * lanes;
         Self {
@@ -111,7 +111,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.finish_value(omega)
     }
 
-    /// `F(ω)`, with `∇F` written into `out`. A gradient that is not finite makes F infinite.
+    /// Computes `F(ω)`, and writes `∇F` to `out`. A gradient that is not finite makes F infinite.
     pub fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64 {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         self.transform(omega);
@@ -136,8 +136,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Draws and gradients at ω, recomputed if the last evaluation was at another ω. The recomputation does not count
-    /// as calls, because the count must not depend on the content of memory. A resumed run starts with empty memory.
+    /// Draws and gradients at ω, recomputed if the last evaluation was at a different ω. The recomputation does not
+    /// count as calls, because the count must not depend on what is in memory. A resumed run starts with empty memory.
     /// [`charge`](Self::charge) counts it.
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
@@ -183,8 +183,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`, by adding multiples of the
-    /// inverse variances. Costs `draws × d` lanes of products.
+    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`. If necessary, the function
+    /// adds multiples of the inverse variances. The estimate costs `draws × d` lanes of products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();

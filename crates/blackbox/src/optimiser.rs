@@ -1,10 +1,10 @@
-//! First-order optimisers, which convert a gradient of the bound to an upward step.
+//! First-order optimisers, which turn a gradient of the bound into an ascent step.
 
 use std::fmt;
 use std::str::FromStr;
 
 use jensen_math::simd::Simd;
-use jensen_run::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, SettingError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// The schedule of the step size over iterations t = 1, 2, ….
@@ -94,10 +94,10 @@ impl fmt::Display for Rule {
 }
 
 impl FromStr for Rule {
-    type Err = String;
+    type Err = SettingError;
 
     /// A rule by name, with its default constants.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "sgd" => Ok(Self::Sgd),
             "adam" => Ok(Self::adam()),
@@ -106,9 +106,9 @@ impl FromStr for Rule {
                 decay: 0.9,
                 epsilon: 1e-8,
             }),
-            _ => Err(format!(
+            _ => Err(SettingError::new(format!(
                 "unknown optimiser `{text}`; expected sgd, adam, adagrad or rmsprop"
-            )),
+            ))),
         }
     }
 }
@@ -120,7 +120,7 @@ pub struct Optimiser {
     pub rule: Rule,
     /// Step size γ before the schedule.
     pub step_size: f64,
-    /// Its schedule.
+    /// The schedule of the step size.
     pub schedule: Schedule,
 }
 
@@ -138,7 +138,7 @@ impl From<Rule> for Optimiser {
 /// An optimiser's memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
-    /// Iterations so far.
+    /// Number of iterations so far.
     pub t: u64,
     mean: Vec<f64>,
     square: Vec<f64>,
@@ -156,8 +156,8 @@ impl OptimiserState {
 }
 
 impl Optimiser {
-    /// Moves `omega` upwards along `gradient`; `scale` multiplies the step size (1 for the schedule
-    /// alone).
+    /// Moves `omega` upwards along `gradient`. `scale` multiplies the step size; 1 leaves the step size to the
+    /// schedule.
     pub fn step(
         &self,
         state: &mut OptimiserState,
@@ -179,8 +179,8 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one per rule, become vector
-    /// code at the level's instructions. They use no fused operations, so all levels give the same bits.
+    /// `omega += gamma · direction`, with iteration t for the bias correction. The loops, one per rule, compile to
+    /// vector instructions of the chosen level. They use no fused operations, so all levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;

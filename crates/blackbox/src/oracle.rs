@@ -1,4 +1,4 @@
-//! Stochastic estimates of the bound and its gradient on given noise.
+//! Stochastic estimates of the bound and its gradient for given noise.
 //!
 //! For z = T(ω, ε) the bound is `L(ω) = E[log p(z)] + H(ω) = E[log p(z) − log q_ω(z)]`. The two
 //! gradient estimators are
@@ -13,6 +13,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -40,13 +41,15 @@ impl fmt::Display for Estimator {
 }
 
 impl FromStr for Estimator {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "naive" => Ok(Self::Naive),
             "stl" => Ok(Self::Stl),
-            _ => Err(format!("unknown estimator `{text}`; expected naive or stl")),
+            _ => Err(SettingError::new(format!(
+                "unknown estimator `{text}`; expected naive or stl"
+            ))),
         }
     }
 }
@@ -76,7 +79,7 @@ impl Estimate {
     }
 }
 
-/// The lanes of one (purpose, iteration).
+/// The lanes of one purpose and iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     /// The seed's streams.
@@ -88,7 +91,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `rows × lanes` normals; the first lane is `first`.
+    /// `rows × lanes` normal numbers, starting with lane `first`.
     pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; rows * lanes];
         self.source.fill(
@@ -103,7 +106,7 @@ impl Stream {
     }
 }
 
-/// Number of replaced draws, per requested draw of a gradient, that ends it, as in Stan.
+/// Number of replaced draws, per requested draw of a gradient, after which the estimate fails, as in Stan.
 const RETRIES: usize = 10;
 
 /// Evaluates a density at the draws of a family, with one call to the density per batch.
@@ -119,7 +122,7 @@ pub struct Oracle<'a, D: LogDensity> {
 }
 
 impl<'a, D: LogDensity> Oracle<'a, D> {
-    /// An oracle. Its scratch memory grows with the largest batch.
+    /// Creates an oracle. Its scratch memory grows with the largest batch.
     pub fn new(density: &'a D, family: Arc<dyn Family>) -> Self {
         Self {
             density,
@@ -187,7 +190,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         weights
     }
 
-    /// Lane by lane, `log p − log q` at `to` minus the same at `from`.
+    /// `log p − log q` at `to` minus the same difference at `from`, for each lane.
     pub fn lane_differences(&mut self, from: &[f64], to: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let before = self.log_weights(from, noise);
         let mut difference = self.log_weights(to, noise);
@@ -197,7 +200,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// The difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite on either side are
+    /// The difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite at either end are
     /// omitted and counted.
     pub fn matched_difference(
         &mut self,
@@ -210,8 +213,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         (Estimate::of(&kept), noise.lanes() - kept.len())
     }
 
-    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient. Returns the number of
-    /// lanes in it. It omits lanes with a non-finite value or gradient.
+    /// Writes the *sum* of the gradient estimator over lanes to `out`, without the entropy's gradient. Returns the
+    /// number of lanes in the sum. It omits lanes with a non-finite value or gradient.
     fn pull_sum(
         &mut self,
         estimator: Estimator,
@@ -255,11 +258,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// The naive gradient of the bound from exactly `draws` draws of a stream, as in Stan: the next draw of the stream
+    /// The naive gradient of the bound from exactly `draws` draws of a stream. As in Stan, the next draw of the stream
     /// replaces a draw that is not finite.
     ///
     /// # Errors
-    /// Returns the number of replaced draws, if it reaches ten times `draws`.
+    /// Fails with the number of replaced draws if it reaches ten times `draws`.
     pub fn gradient_replacing(
         &mut self,
         omega: &[f64],
@@ -285,11 +288,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Ok(())
     }
 
-    /// The bound from exactly `draws` draws of a stream as in Stan: mean log density plus entropy, with non-finite
-    /// draws replaced by the next of the stream.
+    /// The bound from exactly `draws` draws of a stream: mean log density plus entropy. As in Stan, the next draw of
+    /// the stream replaces a draw that is not finite.
     ///
     /// # Errors
-    /// Returns the number of replaced draws, if it reaches `draws`.
+    /// Fails with the number of replaced draws if it reaches `draws`.
     pub fn bound_replacing(
         &mut self,
         omega: &[f64],
@@ -316,8 +319,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         })
     }
 
-    /// The gradient of the bound, averaged over the valid lanes. Returns their number. Without valid lanes, `out` is
-    /// the entropy's part alone (zero for sticking the landing).
+    /// Computes the gradient of the bound, averaged over the valid lanes. Returns the number of valid lanes. If there
+    /// are none, `out` contains only the entropy's part (zero for sticking the landing).
     pub fn gradient(
         &mut self,
         estimator: Estimator,

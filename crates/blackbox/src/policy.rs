@@ -1,22 +1,23 @@
-//! The accuracy that a user requires of the reported numbers, and all limits that follow from it.
+//! The accuracy that the reported numbers must have, and all limits that follow from it.
 //!
 //! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the checks
 //! is a function of the policy in this file, with its derivation. Other constants belong to one algorithm, which states their
 //! reason.
 
 use jensen_math::special::inv_phi;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// Number of coordinates beyond which the limit on gradients falls.
+/// Number of coordinates beyond which the limit on gradients decreases.
 const SCALED: u64 = 100;
 
-/// Number of elementary operations of a refinement, if it allows more gradients than the budget, and the largest ratio
-/// to that budget.
+/// Number of elementary operations of a refinement for which it may take more gradients than the budget, and the
+/// largest ratio to that budget.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
-/// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not change
-/// a finished result, and belong to the [`Budget`](jensen_run::Budget) and the caller.
+/// The required accuracy of the reported numbers, and the gradients that may be spent on it. Seconds and bytes do not
+/// change a finished result, so they belong to the [`Budget`](jensen_run::Budget) and the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
@@ -25,23 +26,24 @@ pub struct Policy {
     /// Largest relative error of a standard deviation.
     pub sd_error: f64,
     /// Probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary
-    /// phase. A missed alarm accepts narrow bananas that have not converged (a drift of 3 with an sd of the arms'
-    /// height of 0.58 times the right one).
+    /// phase. A missed alarm accepts narrow bananas that have not converged: with a drift of 3, the standard deviation
+    /// of the arms' height was 0.58 times the correct value.
     pub failure_probability: f64,
-    /// Required effective draws of every quantity: chains shorter than their autocorrelation time cannot show that they
-    /// have converged. With 400, bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the
-    /// right one. With 512 the sd of the width was right within a tenth, and that of the height within its Monte-Carlo
-    /// error. Standard errors of means are then below 0.045 standard deviations.
+    /// Required effective draws of every quantity. Chains shorter than their autocorrelation time cannot show that they
+    /// have converged. With a limit of 400, bananas passed at 418 and 434 although the standard deviation of their
+    /// arms' height was 0.58 times the correct value. With 512 the standard deviation of the width was correct within a
+    /// tenth, and that of the height within its Monte-Carlo error. Standard errors of means are then below 0.045
+    /// standard deviations.
     pub effective_draws: f64,
-    /// Largest number of gradients of a refinement with up to a hundred coordinates. With more it falls in inverse
-    /// proportion. Cheap densities get up to five times the number.
+    /// Largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
+    /// inversely proportional to their number. Cheap densities may use up to five times this number.
     pub max_gradients: u64,
 }
 
 impl Default for Policy {
-    /// A mean within a tenth of a standard deviation, which is invisible in plots; a standard deviation within 8 %, two
-    /// standard errors of one from 300 independent draws; one false alarm in twenty; 512 effective draws, two for each
-    /// of 256 chains; two million gradients, ten seconds to a minute.
+    /// A mean within a tenth of a standard deviation, which is invisible in plots. A standard deviation within 8 %,
+    /// twice the standard error of an estimate from 300 independent draws. One false alarm in twenty. 512 effective
+    /// draws, two for each of 256 chains. Two million gradients, which take ten seconds to a minute.
     fn default() -> Self {
         Self {
             mean_error: 0.1,
@@ -57,76 +59,84 @@ impl Policy {
     /// Checks the range of each number.
     ///
     /// # Errors
-    /// Returns a sentence with the number outside its range and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    /// Fails with a sentence that names the number outside its range and its value.
+    pub fn validate(&self) -> Result<(), SettingError> {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
             if !(error > 0.0 && error < 1.0) {
-                return Err(format!("{name} is {error}, but must be between 0 and 1"));
+                return Err(SettingError::new(format!(
+                    "{name} is {error}, but must be between 0 and 1"
+                )));
             }
         }
         let p = self.failure_probability;
         if !(p > 0.0 && p < 0.5) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "failure_probability is {p}, but must be between 0 and 0.5"
-            ));
+            )));
         }
         let n = self.effective_draws;
         if !(n >= 10.0 && n.is_finite()) {
-            return Err(format!("effective_draws is {n}, but must be at least 10"));
+            return Err(SettingError::new(format!(
+                "effective_draws is {n}, but must be at least 10"
+            )));
         }
         if self.max_gradients == 0 {
-            return Err("max_gradients is 0, but must be at least 1".to_owned());
+            return Err(SettingError::new(
+                "max_gradients is 0, but must be at least 1",
+            ));
         }
         Ok(())
     }
 
-    /// Whether these are the defaults, which files omit.
+    /// Whether these are the defaults, which are not written to files.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Standard errors beyond which a two-sided test rejects: 1.96 by default.
+    /// Number of standard errors beyond which a two-sided test rejects: 1.96 by default.
     pub fn confidence(&self) -> f64 {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// The same for the largest of this number of tests, by Bonferroni's inequality: 2.6 for five, 3.9 for six hundred.
+    /// Number of standard errors beyond which the largest of several tests rejects, by Bonferroni's inequality: 2.6 for
+    /// five tests, 3.9 for six hundred.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
 
-    /// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is extended:
-    /// half the width of the confidence interval is then the allowed error. For a stochastic volatility series of length 1000,
-    /// 700 effective draws left the sd of the level, which has the tails of a persistence near 1, at 0.201 with one seed of the
-    /// chains and at 0.224 with another.
+    /// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is
+    /// extended. At this value, half the width of the confidence interval equals the allowed error. In a stochastic
+    /// volatility series of length 1000, the level has long tails, because the persistence may be close to 1. After 700
+    /// effective draws, its standard deviation was 0.201 with one seed of the chains and 0.224 with another.
     pub fn vague(&self) -> f64 {
         self.sd_error / self.confidence()
     }
 
-    /// The largest share of a coordinate's variance, or of the mass, that draws may miss. The relative error of a
-    /// standard deviation is then about half of it.
+    /// The largest share of a coordinate's variance, or of the mass, that the draws may miss. The relative error of a
+    /// standard deviation is then about half of this share.
     pub fn unreached(&self) -> f64 {
         2.0 * self.sd_error
     }
 
-    /// Nats by which a mixture may be below another result. A mode one standard deviation away that moves the mean by
-    /// its limit has this share of the mass, and a bound without the mode is lower by the same number of nats.
+    /// Nats by which the bound of a mixture may be below that of another result. If a mode one standard deviation away
+    /// moves the mean by its limit, it has this share of the mass, and a bound without the mode is lower by the same
+    /// number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
 
-    /// The addition of each coordinate to the largest divergence of an approximation from the posterior, in nats: the
-    /// divergence `½ δ² + s²` of a normal with mean and standard deviation off by their limits, doubled, because its estimate
-    /// has an error of about its own size.
+    /// The largest divergence of an approximation from the posterior, per coordinate in nats. It is twice the
+    /// divergence `½ δ² + s²` of a normal whose mean and standard deviation are off by their limits, because the
+    /// estimate of a divergence has an error of about its own size.
     pub fn divergence_of_a_coordinate(&self) -> f64 {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
 
-    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase, given
-    /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
-    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. The latter
-    /// may have five times as many.
+    /// Number of gradients beyond which a refinement of `dim` coordinates starts no further stationary phase. `work` is
+    /// the number of elementary operations per gradient, if known. Two million gradients of a hundred coordinates take
+    /// ten seconds to a minute, and two million gradients of twenty coordinates with few data take a second. Such
+    /// densities may have five times as many.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates needs a product with a matrix.
@@ -135,19 +145,19 @@ impl Policy {
         limit.max(affordable.min(CHEAP * limit))
     }
 
-    /// Smallest budget of gradients if the map costs no more than a multiple of the dimension, as for sparse
-    /// precisions: a hundred and fifty transitions, whose steps shrink with the fourth root of the dimension.
+    /// Smallest budget of gradients if the cost of the map is proportional to the dimension, as for sparse precisions.
+    /// It allows 150 transitions, whose steps shrink with the fourth root of the dimension.
     pub(crate) fn least_gradients(&self, dim: usize) -> u64 {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Number of fresh draws of the first evaluation, which suffices if one in eight is effective.
+    /// Number of fresh draws of the first evaluation, which suffices if at least one in eight is effective.
     pub fn evaluation_draws(&self) -> usize {
         (8.0 * self.effective_draws) as usize
     }
 
-    /// Number of draws of the preview after which a family may be left for a richer one. It equals the required number
-    /// of effective draws.
+    /// Number of draws in the preview after which the driver may abandon a family for a richer one. It equals the
+    /// required number of effective draws.
     pub fn preview_draws(&self) -> usize {
         self.effective_draws as usize
     }

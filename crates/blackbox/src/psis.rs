@@ -1,9 +1,9 @@
 //! Pareto-smoothed importance sampling, with the same results as ArviZ's `psislw`.
 //!
-//! Order statistics of a generalised Pareto distribution, fitted to the largest weights, replace these weights. Its
-//! shape k̂ determines the number of finite moments of the weights. Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto
-//! smoothed importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens' (Technometrics 51, 2009) with the
-//! weak prior of the former.
+//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted to them. The shape
+//! k̂ of this distribution determines how many moments of the weights are finite. The reference is Vehtari, Simpson,
+//! Gelman, Yao and Gabry, *Pareto smoothed importance sampling*, JMLR 25(72), 2024. The fit follows Zhang and Stephens
+//! (Technometrics 51, 2009) with the weak prior of that paper.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -12,7 +12,7 @@ use crate::reduce::sum;
 /// Smoothed weights and the shape of their tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Psis {
-    /// Normalised smoothed log weights, in the order given.
+    /// Normalised smoothed log weights, in the order of the input.
     pub log_weights: Vec<f64>,
     /// Shape k̂ of the fitted tail; infinite if fewer than five weights exceed the cutoff, which is too few for a fit.
     pub khat: f64,
@@ -25,7 +25,7 @@ pub fn khat_threshold(draws: usize) -> f64 {
 
 /// Smooths `log_weights` (NaN is treated as −∞). `relative_efficiency` is 1 for independent draws.
 ///
-/// Without any finite weight, the weights are returned unchanged with an infinite k̂.
+/// If no weight is finite, the weights are returned unchanged with an infinite k̂.
 pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     let mut x = log_weights.to_vec();
     let Some(tail) = Tail::of(&mut x, relative_efficiency) else {
@@ -56,12 +56,12 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
 }
 
-/// The tail index k̂ of a quantity's draws, in any order: the shape of a generalised Pareto distribution fitted to the
-/// heavier of their two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of the R
+/// The tail index k̂ of a quantity's draws, in any order. It is the shape of a generalised Pareto distribution fitted
+/// to the heavier of the two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of the R
 /// package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
-/// `None` if a draw is not finite, or neither tail has five draws beyond a threshold: the quantity is then bounded, or
-/// the draws are too few.
+/// `None` if a draw is not finite, or if neither tail has five draws beyond a threshold, because the quantity is
+/// bounded or the draws are too few.
 pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let size = draws.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     if !draws.iter().all(|x| x.is_finite()) || size == 0.0 {
@@ -82,7 +82,7 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// The standard error of a tail index k̂ from the given number of effective draws, `(1 + k̂) / √m` with m draws in the
+/// The standard error `(1 + k̂) / √m` of a tail index k̂ from the given number of effective draws, with m draws in the
 /// tail.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
@@ -99,9 +99,9 @@ fn tail_length(draws: usize, relative_efficiency: f64) -> usize {
 
 /// The weights to which the distribution is fitted.
 struct Tail {
-    /// The largest log weight below it, relative to the largest of all.
+    /// The largest log weight below the tail, relative to the largest of all.
     cutoff: f64,
-    /// Its indices, by increasing weight.
+    /// The indices of the tail, by increasing weight.
     order: Vec<usize>,
 }
 
@@ -127,8 +127,8 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// Shape and scale. The shape is infinite if fewer than five weights remain to fit, or if a quarter of them is zero
-    /// relative to the largest.
+    /// The shape and scale. The shape is infinite if fewer than five weights remain to fit, or if a quarter of them are
+    /// zero relative to the largest.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);

@@ -1,4 +1,4 @@
-//! A fit and, if required, its refinement, as one algorithm: budgets, traces and checkpoints cover both.
+//! A fit and, if required, its refinement as a single algorithm, so that budgets, traces and checkpoints cover both.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
@@ -52,7 +52,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Whether to refine a fit that ended like this.
+    /// Whether to refine a fit with this result.
     fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
         match self.settings.refine.when {
             RefineWhen::Never => false,
@@ -72,8 +72,10 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
             let results = self.driver.output(fitted).results;
             let best = &results[choose(&results, &self.settings.policy)];
             let omega = best.omega.clone();
-            let approximation = Approximation::new(best.kind, Space::of(self.density), omega)
-                .expect("a fitted family has all its parameters");
+            let space = Space::of(self.density);
+            let family = self.settings.family.named(&best.family, &space);
+            let approximation =
+                Approximation::of(family, omega).expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;
             let refine = Refine::new(self.density, &approximation, source, settings)
@@ -84,7 +86,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         self.refine.as_mut().expect("made above")
     }
 
-    /// Starts chains at optima of the starts that the refined draws do not cover.
+    /// Starts chains at the optima of the starts that the refined draws do not cover.
     fn converge(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
         let output = self.driver.output(fitted);
         let refined = self.refine(fitted).output(&begun.state);

@@ -1,21 +1,21 @@
-//! Sample-average approximation: deterministic rounds of Newton's method on fixed draws, whose number doubles.
+//! Sample-average approximation: Newton's method on fixed draws, in deterministic stages whose number of draws doubles.
 //!
-//! Each round fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample average of the
-//! negated bound by a trust-region Newton method. The next round uses twice as many fresh draws and starts from the
-//! last optimum. The gain of a round on its fresh draws measures the distance of the last optimum from the true one.
-//! With independent sampling errors proportional to 1/M, a round with M draws that gains G after a round with M' draws
-//! is itself `G M'/(M + M')` from the true optimum. The fit has converged when that distance plus one standard error is
-//! within the tolerance, so convergence never rests on the draws of the optimisation.
+//! Each stage fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample average of the
+//! negated bound by a trust-region Newton method. The next stage uses twice as many fresh draws and starts from the
+//! last optimum. The gain of a stage on its fresh draws measures the distance of the last optimum from the true one.
+//! Sampling errors are independent and proportional to 1/M, so if a stage with M draws gains G after a stage with M'
+//! draws, its optimum is `G M'/(M + M')` from the true one. The fit has converged when that distance plus one standard
+//! error is within the tolerance, so convergence is never judged on the draws of the optimisation.
 //!
-//! The idea of optimising an ELBO on fixed draws is Giordano, Ingram and Broderick's *Black box
-//! variational inference with a deterministic objective* (JMLR 25, 2024); matched moments, doubling
-//! and the stopping rule are ours.
+//! Optimising an ELBO on fixed draws is the idea of Giordano, Ingram and Broderick, *Black box variational inference
+//! with a deterministic objective* (JMLR 25, 2024). Matched moments, doubling and the stopping rule are specific to
+//! Jensen.
 
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,14 +31,14 @@ use crate::reduce::mean_se;
 /// Settings of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaaSettings {
-    /// Largest estimated distance from the best bound of the family, in nats. `None` means 0.001 per coordinate, at
-    /// least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
+    /// Largest estimated distance from the family's best bound, in nats. `None` means 0.001 per coordinate, at least
+    /// 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
     pub tolerance: Option<f64>,
     /// Draws of the first round. `None` means 128, or enough for exact second moments if that is at most 512 (full
     /// rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a stage, doubled once if that suffices. It is lower (at least 256) if coordinates
-    /// times draws would exceed 2²³, to bound memory.
+    /// Largest number of draws of a stage, which may double once if that suffices. It is lower (at least 256) if
+    /// coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
     /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,
@@ -62,7 +62,7 @@ impl SaaSettings {
             .unwrap_or((1e-3 * dim as f64).clamp(0.05, 0.5))
     }
 
-    /// Draws of the largest possible round with d coordinates.
+    /// Number of draws of the largest possible stage in d coordinates.
     fn most_draws(&self, dim: usize) -> usize {
         within_memory(2 * self.max_draws, dim)
     }
@@ -72,7 +72,7 @@ impl SaaSettings {
     }
 
     /// Number of draws of the largest stage when `remaining` nats remain. Twice as many draws would halve the remainder
-    /// (in practice two thirds remain), which may be within the tolerance.
+    /// (in practice two thirds of it remain), which may be within the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -109,17 +109,18 @@ pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
-/// Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may take as the richer one. At
-/// the dimensions at which low-rank factors are chosen they rarely earn trust.
+/// Largest number of Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may use as
+/// the richer family. In the dimensions in which low-rank factors are chosen, further products rarely lead to a trusted
+/// fit.
 const HARD_PRODUCTS: u64 = 100;
 
-/// Draws of its largest round.
+/// Largest number of draws for such a family.
 const HARD_DRAWS: usize = 512;
 
 impl MethodSettings for SaaSettings {
     const NAME: &'static str = "saa";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("tolerance", self.tolerance.unwrap_or(1.0)),
             ("first_draws", self.first_draws.unwrap_or(1) as f64),
@@ -160,7 +161,7 @@ pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Saa<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -178,7 +179,7 @@ pub struct SaaState {
     newton: Newton,
     round: u64,
     lanes: usize,
-    /// Whether the current round solves its Newton systems accurately.
+    /// Whether the current stage solves its Newton systems accurately.
     fine: bool,
     /// Log densities of the lanes at the beginning of the stage.
     entry_lanes: Vec<f64>,
@@ -187,17 +188,17 @@ pub struct SaaState {
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
     calls: Calls,
-    /// Newton iterations of the current round.
+    /// Newton iterations of the current stage.
     taken: u64,
     /// Hessian-vector products of all rounds.
     products: u64,
 }
 
-/// Newton iterations of a stage after which its model of the objective is rejected. With smooth densities a stage takes
-/// a few, or some tens from a bad start.
+/// Number of Newton iterations of a stage after which it gives up on its model of the objective. For smooth densities a
+/// stage takes a few iterations, or a few dozen from a poor start.
 const ROUND_ITERATIONS: u64 = 100;
 
-/// The message of a stalled run that second derivatives mislead.
+/// The message of a run that stalled because second derivatives were misleading.
 const KINK: &str =
     "second derivatives do not predict the bound on fixed draws; the density may have kinks";
 
@@ -245,7 +246,8 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// A state at `omega` on the draws of `round`. If draws fall outside the support, it reduces the spread.
+    /// A state at `omega` on the draws of stage `round`. If draws fall outside the support, the function reduces the
+    /// spread.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;
@@ -276,7 +278,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         None
     }
 
-    /// Judges the previous stage at the optimum of the current one.
+    /// Assesses the previous stage at the optimum of the current one.
     fn end_round(&mut self, state: &mut SaaState) -> Option<Status> {
         let dim = self.family.dim();
         let tolerance = self.settings.tolerance(dim);

@@ -1,10 +1,10 @@
-//! A robust start: runs several short fits from different points and keeps the best.
+//! A robust start: several short fits from different points, of which the best is kept.
 //!
-//! Every start is a mean-field fit on the same few draws, so their bounds are exactly comparable. A start uses even
-//! fewer draws for most of its path. It ends early if it reaches the optimum of an earlier start. Its initial spread
-//! comes from the curvature of the density (at most 1), so extreme scales do not put the first draws out of range. A
-//! start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum while the
-//! density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
+//! Every start is a mean-field fit on the same few draws, so their bounds are directly comparable. For most of its
+//! path, a start uses even fewer draws. It ends early if it reaches the optimum of an earlier start. Its initial spread
+//! comes from the curvature of the density (at most 1), so extreme scales do not put the first draws outside the range.
+//! A start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum while
+//! the density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -39,21 +39,21 @@ pub use settings::StartSettings;
 /// Number of draws for the path of a start, before it is evaluated on the shared draws.
 const SCOUTING: usize = 8;
 
-/// Number of starts that run at a time.
+/// Number of starts that run concurrently.
 const WAVE: usize = 4;
 
-/// Predicted nats at which a start is at its optimum.
+/// Predicted gain in nats at which a start has reached its optimum.
 const TOLERANCE: f64 = 0.1;
 
 /// A start lags behind if it would be this many nats below the best one even if each remaining iteration gained twice
-/// the last prediction. It ends after this many iterations in that state. For rough densities, such as solvers with
-/// loose tolerances, steps shrink far from any optimum, and each costs as much as a useful one.
+/// the last prediction. A start in that state ends after this many iterations. For rough densities, such as solvers
+/// with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful one.
 const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 
-/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be where rounding
-/// errors dominate the density: the difference of two log gamma functions of 1e85 is noise, which may exceed any bound,
-/// with derivatives of 1e70. Such a bound is not finite.
+/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be in a region
+/// where rounding errors dominate the density. For example, the difference of two log gamma functions of 1e85 is noise
+/// that may exceed any bound, with derivatives of 1e70. The bound of such a start counts as not finite.
 const ABSURD: f64 = 1e6;
 
 impl StartsState {
@@ -94,9 +94,9 @@ struct Running {
     stage: Stage,
     /// The index of the start.
     index: u64,
-    /// Its iterations in this stage.
+    /// Number of iterations that the start has taken in this stage.
     taken: u64,
-    /// The last of them in which it lagged behind.
+    /// The last iteration in which the start lagged behind.
     behind: u64,
 }
 
@@ -104,7 +104,7 @@ struct Running {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// The start runs on a few draws of its slot.
+    /// The start runs on the few draws of its slot.
     Scouting,
     /// The start has finished on these draws and waits for the shared draws.
     Arrived,
@@ -182,7 +182,7 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     points: Points,
     settings: StartSettings,
     objective: Objective<'a, D>,
-    /// The same on fewer draws, one for each running start.
+    /// The same objectives on fewer draws, one for each running start.
     scouts: Vec<Objective<'a, D>>,
     /// After an interrupt no further start begins, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
@@ -194,7 +194,7 @@ pub struct StartsState {
     outcomes: Vec<StartOutcome>,
     /// The running starts, by slot.
     wave: Vec<Option<Running>>,
-    /// The lowest index not yet begun.
+    /// The lowest index of a start that has not begun.
     next: u64,
     calls: Calls,
 }
@@ -229,7 +229,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Lets an interrupt end a step.
+    /// Allows an interrupt to end a step.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -255,7 +255,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
 
-    /// Begins start `index` in a slot, at the first of its points with finite draws around it.
+    /// Begins start `index` in a slot, at the first of its points around which the draws are finite.
     fn begin(&mut self, slot: usize, index: u64) -> Option<Running> {
         for attempt in 0..self.points.attempts(index) {
             if self.is_over() {
@@ -290,8 +290,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         })
     }
 
-    /// Moves a start to the shared draws, where it continues. Returns its result if that is impossible or the start
-    /// lags behind.
+    /// Moves a start to the shared draws, where it continues. Returns its result if it cannot continue or lags behind.
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
         if running.behind >= PATIENCE {
             return Some(running.end(false));

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::reduce::mean_se;
 
-/// A variable's marginal posterior, from its draws. Numbers are NaN if a draw is NaN.
+/// A variable's marginal posterior, computed from its draws. The values are NaN if any draw is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Mean.
     pub mean: f64,
-    /// Standard deviation, with n − 1.
+    /// Standard deviation with divisor n − 1.
     pub sd: f64,
     /// 5 % quantile.
     pub q05: f64,

@@ -1,13 +1,14 @@
 //! Tests whether a relabelling maps modes onto each other.
 //!
 //! An exchange of unordered mixture components leaves the density unchanged. The posterior therefore has a mode for
-//! every order, and all these modes are the same answer. A map T that permutes coordinates, changes signs, or rotates
-//! some of them (as a permutation rotates the coordinates of a simplex) takes one mode to the other *and* leaves the
-//! density unchanged, to rounding, at random points. The masses of the two modes are then equal, even if few draws have
-//! visited them.
+//! every order, and all these modes are the same answer. A relabelling is a map T that permutes coordinates, changes
+//! signs, or rotates some of them (as a permutation rotates the coordinates of a simplex). T takes one mode to the
+//! other *and* leaves the density unchanged, up to rounding, at random points. The masses of the two modes are then
+//! equal, even if few draws have visited them.
 //!
-//! The search matches coordinates whose positions differ between the two modes by these positions. It sets the others
-//! to zero, which every such map leaves fixed, and matches them by their gradients, which the map must also preserve.
+//! The search matches coordinates by position if their positions differ between the two modes. It sets the other
+//! coordinates to zero, which every such map leaves fixed, and matches them by their gradients, which the map must also
+//! preserve.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -16,20 +17,21 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
-/// Standard deviations within which a coordinate that is matched by its position alone must reach its image, and within
-/// which no other coordinate may be its image. They are tried in sequence.
+/// Standard deviations within which a coordinate matched by position alone must reach its image, and within which no
+/// other coordinate may be its image. They are tried in sequence.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
-/// Difference of the logarithms of their spreads.
+/// Largest difference of the logarithms of their spreads.
 const ALIKE: f64 = 0.7;
 
 /// Largest distance in standard deviations, in any coordinate, between the image of a mode and the matching mode.
 const AT: f64 = 2.0;
 
-/// Largest number of coordinates that a map rotates together. It needs the same number of gradients.
+/// Largest number of coordinates that a map may rotate together. Finding the rotation takes the same number of
+/// gradients.
 const TURNED: usize = 48;
 
-/// Points at which the density is compared, and the number of them at which it has to be finite.
+/// Number of points at which the densities are compared, and number of them at which the density must be finite.
 const POINTS: usize = 32;
 const FINITE: usize = 8;
 
@@ -39,24 +41,24 @@ const ROUNDING: f64 = 1e-8;
 /// Largest dimension for the search for symmetries.
 const LARGEST: usize = 4096;
 
-/// Largest number of labellings to count.
+/// Largest number of labellings that are counted.
 pub(crate) const MOST: usize = 50_000;
 
-/// The number of equal modes, and the found modes among them.
+/// The number of equivalent modes, and which of the known modes are equivalent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Labellings {
-    /// Number of modes that the known relabellings generate from one mode, including itself; 1 without relabellings.
+    /// Number of modes that the known relabellings generate from one mode, including that mode; 1 without relabellings.
     pub count: usize,
     /// Whether each of the other modes is a relabelling of the best.
     pub relabelled: Vec<bool>,
-    /// Whether each of them equals the best mode up to signs, so that the posterior has two answers that differ only in
+    /// Whether each of them equals the best mode up to signs. The posterior then has two answers that differ only in
     /// signs.
     pub mirrored: Vec<bool>,
 }
 
 impl Labellings {
-    /// The symmetries among the modes that the starts found. `variables` gives the array of each coordinate; empty if
-    /// unknown.
+    /// Finds the symmetries among the modes that the starts found. `variables` gives the array of each coordinate;
+    /// empty if unknown.
     pub fn of<D: LogDensity>(
         density: &D,
         source: NoiseSource,
@@ -117,8 +119,8 @@ impl Relabelling {
         out
     }
 
-    /// Whether the map permutes elements of arrays, including the coordinate in which the modes differ most. A summary
-    /// in one mode is wrong for a coordinate that has two modes by itself.
+    /// Whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If a
+    /// single coordinate has two modes, a summary of one mode is wrong for it.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -149,7 +151,7 @@ fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
     seen.len()
 }
 
-/// A mode, and the density around it.
+/// A mode, with the density around it.
 struct Search<'a, D: LogDensity> {
     density: &'a D,
     source: NoiseSource,
@@ -158,7 +160,7 @@ struct Search<'a, D: LogDensity> {
     workspace: D::Workspace,
 }
 
-/// The possible images of every coordinate, with signs, the likelier first.
+/// The possible images of every coordinate, with signs, the most likely first.
 type Possible = Vec<Vec<(usize, f64)>>;
 
 impl<'a, D: LogDensity> Search<'a, D> {
@@ -173,7 +175,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         }
     }
 
-    /// The symmetry of the density that maps the mode to the one of these mean-field parameters, if any.
+    /// The symmetry of the density, if any, that maps the mode to the one with these mean-field parameters.
     fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
         let (mean, log_sd) = other.split_at(self.mean.len());
         NEAR.into_iter().find_map(|near| {
@@ -206,8 +208,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map that preserves the gradients, for coordinates whose positions do not determine it, which have no other
-    /// image in `sure` and `possible`.
+    /// The map that preserves the gradients of the coordinates whose positions do not determine it. Their images are
+    /// those that remain in `sure` and `possible`.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
@@ -265,7 +267,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some(map)
     }
 
-    /// Gradients, `dim × points`, at points around the mode with the open coordinates at zero, and at their images.
+    /// Gradients, `dim × points`, at points around the mode where the undetermined coordinates are zero, and at the
+    /// images of these points.
     fn gradients(&mut self, map: &Relabelling, points: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         let mut z = self.around(points, 1.0, 0);
         for (row, to) in z.chunks_mut(points).zip(&map.to) {
@@ -318,7 +321,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
     }
 }
 
-/// A map of every column of `dim × lanes`.
+/// Applies the map to every column of `dim × lanes`.
 fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     let mut out = vec![0.0; z.len()];
     for lane in 0..lanes {

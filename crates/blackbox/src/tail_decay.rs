@@ -1,33 +1,36 @@
-//! Tests whether a density decays in its tails. To draws near the centre, an improper posterior looks like a wide one.
+//! Tests whether a density decays in its tails. Near the centre, the draws of an improper posterior look like those of
+//! a wide one.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Standard deviations of the approximation by which a coordinate is moved, in both directions.
+/// Number of standard deviations of the approximation by which a coordinate is moved, in both directions.
 const AWAY: [f64; 2] = [20.0, 200.0];
 
-/// Decrease of the log density in nats that is required at one of them. A Cauchy density decreases by 6 within twenty.
+/// Decrease of the log density, in nats, that is required on at least one side. A Cauchy density decreases by 6 nats
+/// within twenty standard deviations.
 const FALLEN: f64 = 1.0;
 
-/// Draws from which a coordinate is moved. A check at a single point is too strict: with all effects at their means,
-/// the density of a hierarchy rises as its scale falls, and with all abilities at their means, as their slope grows.
+/// Number of draws from which a coordinate is moved. A check from a single point would be too strict. With all effects
+/// at their means, the density of a hierarchy rises as its scale falls. With all abilities of an item response model at
+/// their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
-/// Largest dimension at which every coordinate is checked.
+/// Largest dimension in which every coordinate is checked.
 const MOST: usize = 1024;
 
 /// Lanes of one call.
 const BLOCK: usize = 512;
 
-/// A coordinate and the side to which it is moved.
+/// A coordinate, and the direction in which it is moved.
 type Way = (usize, f64);
 
-/// The first coordinate along which the density far away is about as high as in the approximation's bulk, or higher.
-/// Only one coordinate is moved at a time, and posteriors with more than 1024 are not checked. `spread` scales the
-/// distances: a sample of n records that represents N has its optimum about √(N/n) standard deviations from that of
-/// all.
+/// The first coordinate along which the density far away is about as high as in the bulk of the approximation, or
+/// higher. Only one coordinate moves at a time, and posteriors in more than 1024 dimensions are not checked. `spread`
+/// scales the distances: the optimum for a sample of n records that represents N is about √(N/n) standard deviations
+/// from the optimum for all records.
 pub(crate) fn flat_coordinate<D: LogDensity>(
     density: &D,
     family: &dyn Family,

@@ -1,4 +1,4 @@
-//! The reasons not to trust the fit of a density. They are the evidence for the verdict on a fit job.
+//! The reasons not to trust the fit of a density. They are the evidence on which the verdict on a fit job is based.
 
 use jensen_run::{Reason, Status, Verdict};
 
@@ -7,7 +7,7 @@ use crate::approximation::Draws;
 use crate::dense::{cholesky, solve_lower};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
-use crate::family::FamilyKind;
+use crate::family::{FamilyKind, FamilyName};
 use crate::fit::Fit;
 use crate::policy::Policy;
 use crate::reduce::dot;
@@ -17,34 +17,33 @@ use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 /// Size of a bound above which differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
-/// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate it to a tenth of a
-/// nat.
+/// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate the bound to within a
+/// tenth of a nat.
 const VAGUE: f64 = 0.5;
 
-/// Largest divergence in nats, in addition to the allowance of the policy for each coordinate. On posteriors with known
-/// moments, skewed posteriors of one coordinate whose standard deviations were wrong by at least a third had 0.35 to
-/// 0.7, and those within a tenth up to 0.17. Eight schools, with ten coordinates within a fifth, had 0.34.
+/// Largest divergence in nats, in addition to the policy's allowance for each coordinate. On posteriors with known
+/// moments, the divergence was 0.35 to 0.7 for skewed posteriors of one coordinate whose standard deviations were wrong
+/// by at least a third, and up to 0.17 if they were wrong by at most a tenth. It was 0.34 for eight schools, whose ten
+/// standard deviations were all correct within a fifth.
 const FAR: f64 = 0.25;
 
 impl Fit {
     /// Every reason to distrust the fit's draws.
     ///
     /// Reasons against the chosen approximation: the optimiser has not converged, the importance weights have too heavy
-    /// a tail or move a mean or a standard deviation, the density is not finite everywhere or does not decrease in its
-    /// tails, the starts disagree, or a check after the fit failed. For mixed refined draws only the last three apply,
-    /// because these draws do not depend on the approximation's weights. Chains that started in one mode do not show
-    /// whether there is another unless they have visited it, and chains in an improper posterior can seem to mix.
+    /// a tail or change a mean or a standard deviation, the density is not finite everywhere or does not decrease in
+    /// its tails, the starts disagree, or a check after the fit failed. For refined draws that have mixed only the last
+    /// three apply, because these draws do not depend on the approximation's weights. Chains that started in one mode
+    /// cannot show whether there is another unless they have visited it, and chains in an improper posterior can appear
+    /// to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
-        let of_the_approximation = unfinished(&self.status)
-            .into_iter()
-            .chain(heavy_tail(best))
-            .chain(moved(best, &self.policy))
-            .chain(not_finite(&best.evaluation))
-            .chain(far_away(best, &self.policy))
-            .chain(out_of_reach(best))
-            .chain(self.refined.as_ref().and_then(|r| not_mixed(r, best.kind)));
+        let of_the_approximation = (self.of_the_approximation()).chain(
+            self.refined
+                .as_ref()
+                .and_then(|r| not_mixed(r, &best.family)),
+        );
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored =
             |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode, &self.policy));
@@ -70,8 +69,24 @@ impl Fit {
         verdict
     }
 
-    /// Whether the approximation has components at another mode, with roughly the mass that its bound predicts. The
-    /// weights show whether that mass is right.
+    /// The reasons against draws of the chosen approximation alone. If the fit was refined, they say why.
+    pub fn against_approximation(&self) -> Vec<Reason> {
+        self.of_the_approximation().collect()
+    }
+
+    fn of_the_approximation(&self) -> impl Iterator<Item = Reason> {
+        let best = self.best();
+        unfinished(&self.status)
+            .into_iter()
+            .chain(heavy_tail(best))
+            .chain(moved(best, &self.policy))
+            .chain(not_finite(&best.evaluation))
+            .chain(far_away(best, &self.policy))
+            .chain(out_of_reach(best))
+    }
+
+    /// Whether the approximation has components at another mode, with about the mass that the mode's bound predicts.
+    /// The weights show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -79,9 +94,9 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// The objection that refined draws miss mass, because their log evidence is below an ELBO. The log evidence of the
-    /// whole posterior is at least the bound, and the log evidence of a part is smaller by the logarithm of its share.
-    /// The missing share must be larger than the policy allows, beyond its margin of chance.
+    /// The objection that refined draws miss mass, raised if their log evidence is below an ELBO. The log evidence of
+    /// the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the logarithm of the
+    /// part's share. The missing share must exceed the policy's limit by more than its margin for sampling error.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -102,13 +117,14 @@ impl Fit {
         })
     }
 
-    /// Whether mixed refined draws could be trusted: no objection to the fit applies to them as well. Modes that are
-    /// far apart in the narrow spreads of a mean field may be near each other in the posterior's.
+    /// Whether refined draws could be trusted if they mixed, because no objection to the fit would apply to them as
+    /// well. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together relative
+    /// to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
         no_end(self.best()).is_none()
     }
 
-    /// The poorer optima, if there are many, that mixed refined draws do not cover.
+    /// The poorer optima that refined draws do not cover, if there are many.
     pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
         let optima = poorer_optima(&self.starts).into_iter();
         let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
@@ -116,12 +132,12 @@ impl Fit {
     }
 }
 
-/// Smallest share of a mode's predicted draws that shows that chains have reached it.
+/// Smallest share of a mode's predicted draws at which chains count as having reached it.
 const VISITED: f64 = 0.25;
 
-/// Whether refined draws show that chains move to another mode and back: membership of the mode mixes as every quantity
-/// must, every population has visited it, and all populations together have spent there a fair share of the time that
-/// its bound predicts.
+/// Whether refined draws show that chains move to another mode and back. Membership of the mode must mix like any other
+/// quantity, and every population must have visited it. All populations together must have spent a fair share of the
+/// time there that its bound predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -136,18 +152,18 @@ fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
         && found >= VISITED * promised(mode)
 }
 
-/// Whether mixed refined draws cover another optimum, or are all near it.
+/// Whether refined draws that have mixed cover another optimum, or are all close to it.
 fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
     visited(refined, optimum, policy)
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
 }
 
-/// Largest Mahalanobis distance, over all coordinates, of an optimum that refined draws cover. A mean field on a ridge
-/// is so narrow that its bound has several optima where the posterior has one, and an unvisited mode is further from
-/// the draws.
+/// Largest Mahalanobis distance, over all coordinates, from the draws to an optimum that they cover. A mean-field
+/// Gaussian on a ridge is so narrow that its bound has several optima where the posterior has one, and a mode that was
+/// not visited is farther from the draws.
 const AMID: f64 = 3.0;
 
-/// Smallest number of draws per coordinate for an estimate of that distance.
+/// Smallest number of draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
 /// Whether draws cover an optimum, judged by its Mahalanobis distance from their mean.
@@ -175,14 +191,14 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// The share of the mass of the other mode, from the bounds of two modes.
+/// The other mode's share of the mass, computed from the bounds of the two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
 
-fn not_mixed(refined: &Refined, kind: FamilyKind) -> Option<Reason> {
-    let advice = match kind {
-        FamilyKind::Conditional => {
+fn not_mixed(refined: &Refined, family: &FamilyName) -> Option<Reason> {
+    let advice = match family.kind() {
+        Some(FamilyKind::Conditional) => {
             "Reparameterise (non-centred hierarchy, standardised covariates)."
         }
         _ => {
@@ -204,7 +220,7 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
         Reason::new(
             format!(
                 "Pareto k̂ is {:.2}, above {:.2}: the {} approximation misses posterior mass",
-                e.khat, e.khat_threshold, result.kind
+                e.khat, e.khat_threshold, result.family
             ),
             "Reparameterise, or try a richer family.",
         )
@@ -229,7 +245,7 @@ fn moved(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
         format!(
             "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
              by a factor of {:.2} ± {:.2} (limit {:.2})",
-            result.kind,
+            result.family,
             of(mean),
             mean.value,
             mean.standard_error,
@@ -284,7 +300,7 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
             format!(
                 "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
                  {limit:.2}: its standard deviations and tails may be wrong although k̂ is small",
-                result.kind
+                result.family
             ),
             "Try a richer family, reparameterise, or resample the draws by importance weights \
              (`--importance-resample`).",
@@ -292,20 +308,20 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     })
 }
 
-/// Objections that weights of the approximation's own draws cannot show.
+/// Objections that the weights of the approximation's own draws cannot reveal.
 fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
     result.beyond.map(|Unreached { coordinate, share }| {
         let text = match coordinate {
             Some(coordinate) => format!(
                 "no draw of the {} approximation reaches a part of the posterior that adds {share:.1} times \
                  the approximation's variance in coordinate {}: a slab, a long tail or another mode",
-                result.kind,
+                result.family,
                 coordinate + 1
             ),
             None => format!(
                 "the posterior has a spike that the draws of the {} approximation miss: it adds {share:.1} \
                  times the approximation's mass",
-                result.kind
+                result.family
             ),
         };
         Reason::new(text, "Refine it (`--refine always`), or reparameterise.")
@@ -325,7 +341,7 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// Difference in nats within which optima are treated as equally high.
+/// Difference in nats up to which optima are treated as equally high.
 const LEVEL: f64 = 0.005;
 
 /// Modes that the fit does not cover, of which the highest is reported.
@@ -394,7 +410,8 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
 mod tests {
     use super::*;
 
-    /// Draws along a ridge: both coordinates are a unit normal and a tenth of another, on a regular grid of quantiles.
+    /// Draws along a ridge: the coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
+    /// grid of quantiles.
     fn ridge(count: usize) -> Draws {
         let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);
         let common = (0..count).map(normal);

@@ -15,7 +15,7 @@ pub(crate) struct Watched<'a, D> {
 }
 
 impl<D> Watched<'_, D> {
-    /// Reports to the interrupt that an evaluation may be incomplete.
+    /// Tells the interrupt that an evaluation may be incomplete.
     fn heed(&self, out: &[f64]) {
         if out.iter().any(|x| x.is_nan()) {
             self.interrupt.is_over();

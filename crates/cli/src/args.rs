@@ -157,7 +157,7 @@ pub struct FitArgs {
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder from its last checkpoint, to the bits of an uninterrupted run
+    /// Continue the run in this folder from its last checkpoint, with the same bits as an uninterrupted run
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub resume: Option<PathBuf>,
     /// Resume although model, data or settings differ from the stored run

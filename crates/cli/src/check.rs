@@ -61,7 +61,7 @@ fn is_data(path: &Path) -> bool {
 enum Wrong {
     /// A file cannot be read.
     File(Failure),
-    /// The program or its compiled form for its data has errors. Diagnostics have been printed.
+    /// The program has errors, by itself or compiled with its data. The diagnostics have been printed.
     Program(String),
 }
 
@@ -110,7 +110,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// The messages about the program alone. Given data determine the evaluation, so no simulated data are tried.
+/// The messages about the program alone. Given data determine the evaluation, so no generated data are tried.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {

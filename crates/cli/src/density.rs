@@ -17,7 +17,7 @@ use crate::limits;
 pub struct Terms {
     /// Log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// Without the additive constants of `~` statements.
+    /// Whether to omit the additive constants of `~` statements.
     pub propto: bool,
 }
 

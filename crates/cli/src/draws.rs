@@ -9,7 +9,7 @@ use jensen::data::{
 };
 use jensen::density::Posterior;
 use jensen::job::folder;
-use jensen::program::{Program, Source, Stored};
+use jensen::program::{Program, Source, StoredFit};
 use jensen::stan::Build;
 use jensen::{Generator, Sample, SampleRequest, Save, advi_config};
 
@@ -20,7 +20,7 @@ use crate::terminal::start_threads;
 
 /// Runs the command.
 pub fn run(args: &DrawsArgs) -> CommandResult {
-    let (run, mut stored) = Stored::open(&args.dir)?;
+    let (run, mut stored) = StoredFit::open(&args.dir)?;
     stored.flags.save = args.save.clone().or(stored.flags.save);
     let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = start_threads(args.threads)?;
@@ -72,7 +72,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
-        family: approximation.kind().to_string(),
+        family: approximation.name().to_string(),
         draws_of: if from_refined {
             "refined"
         } else {
@@ -90,7 +90,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
 
 /// Runs `jensen generate`.
 pub fn generate(args: &GenerateArgs) -> CommandResult {
-    let (run, stored) = Stored::open(&args.dir)?;
+    let (run, stored) = StoredFit::open(&args.dir)?;
     let threads = start_threads(args.threads)?;
     let source = Source::read(
         &args.model,
@@ -146,7 +146,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         .map_err(|error| folder::bad_approximation(&run, error))?;
     let header = StanCsvHeader {
         model: source.model.clone(),
-        family: approximation.kind().to_string(),
+        family: approximation.name().to_string(),
         draws_of: match run.artefact(Artefact::Refined).exists() {
             true => "refined",
             false => "approximation",

@@ -89,7 +89,7 @@ impl From<Error> for Failure {
             Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
             // A start that cannot be evaluated is a fit that failed, with the reason in its status.
             Error::Fit(FitError::CannotStart(_)) | Error::NoStart(_) => Exit::Untrusted,
-            Error::Fit(FitError::Run(_)) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
+            Error::Run(_) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
             _ => Exit::Input,
         };
         Self {
@@ -144,7 +144,7 @@ pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }
 
-/// As [`remark`], for a text that contains the command's own colours.
+/// Like [`remark`], but for a text that contains the command's own colours.
 pub fn remark_coloured(text: &str) {
     // If standard error is closed, there is no way to report it.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());

@@ -1,12 +1,12 @@
-//! Settings of the operating system: one clear error if a mapped file is truncated or memory runs out, and freed memory
-//! stays with the process.
+//! Settings of the operating system. A truncated mapped file or exhausted memory gives one clear error, and freed
+//! memory stays with the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Converts the signal of missing pages to an error with exit code 3, and the signal of a file beyond `ulimit -f` to a
-/// failed write, whose caller reports it and removes its temporary file.
+/// Converts the signal for missing pages to an error with exit code 3. Converts the signal for a file beyond `ulimit
+/// -f` to a failed write, whose caller reports it and removes its temporary file.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {
     // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the
@@ -24,8 +24,8 @@ pub fn catch_signals_of_files() {
 #[cfg(not(target_os = "linux"))]
 pub fn catch_signals_of_files() {}
 
-/// Keeps freed memory for later allocations. Every step allocates and frees blocks of a mebibyte, and returning and
-/// clearing them took a seventh of a fit with a few hundred coordinates.
+/// Keeps freed memory for later allocations. Every step allocates and frees blocks of a mebibyte. Returning them to the
+/// system and clearing them took a seventh of the time of a fit with a few hundred coordinates.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn keep_memory() {
     // The largest value that the library accepts, and half a gibibyte.
@@ -53,7 +53,7 @@ extern "C" fn report_fault(_: libc::c_int) {
     }
 }
 
-/// The system's memory. Running out of memory gives one error with exit code 2, while Rust would end the process by a
+/// The system's memory. Running out of memory gives one error with exit code 2, whereas Rust would end the process by a
 /// signal.
 pub struct Memory;
 

@@ -7,7 +7,7 @@ use jensen::blackbox::Init;
 use jensen::data::write_atomic_bytes;
 use jensen::density::{Variable, VariableKind};
 use jensen::job::{ResultFolder, folder, request};
-use jensen::program::{FitRequest, Program, Source, Stored};
+use jensen::program::{FitRequest, Program, Source, StoredFit};
 
 use crate::args::FitArgs;
 use crate::calibrate;
@@ -22,8 +22,8 @@ use crate::verbose;
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// The stored part of a continued run.
-    stored: Option<Stored>,
+    /// The part of a continued run that is stored.
+    stored: Option<StoredFit>,
     results: ResultFolder,
 }
 
@@ -129,7 +129,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
 /// A stored run to continue.
 fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
-    let (folder, stored) = Stored::open(path)?;
+    let (folder, stored) = StoredFit::open(path)?;
     let mut source = match &args.model {
         Some(model) => read(args, model)?,
         None => stored

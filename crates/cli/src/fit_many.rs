@@ -16,7 +16,7 @@ use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::{STOP, catch_interrupts};
 
-/// Stacks for the interpreter of programs. They take memory only where they are used.
+/// Stacks for the interpreter of programs. Stacks take memory only where they are used.
 const STACK: usize = 256 << 20;
 
 /// Time after a time limit for a fit to make its draws.

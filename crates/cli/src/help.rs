@@ -16,8 +16,8 @@ pub fn flowing(command: Command) -> Command {
     command.mut_subcommands(flowing)
 }
 
-/// Joins the lines of a paragraph. Indented lines stay, and long ones continue on the next line, in commands after a
-/// backslash.
+/// Joins the lines of a paragraph. Indented lines are not joined. Long ones are folded, with a backslash if they are
+/// commands.
 fn flow(text: &str) -> String {
     let mut out = String::new();
     let mut open = false;
@@ -39,7 +39,7 @@ fn flow(text: &str) -> String {
     out
 }
 
-/// Writes one line that is set in.
+/// Writes one indented line.
 fn fold(line: &str, out: &mut String) {
     let end = if line.trim_start().starts_with("jensen ") {
         " \\"

@@ -33,7 +33,7 @@ const OPTIONAL: [Optional; 8] = optional! {
     "reproduce": "reproduce",
 };
 
-/// The part of the help about absent commands.
+/// The part of the help that lists absent commands.
 pub fn help() -> String {
     let names: Vec<&str> = absent().map(|optional| optional.command).collect();
     if names.is_empty() {

@@ -72,8 +72,8 @@ pub use crate::fault::Memory;
 use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
-/// Stack of the main thread: deeply nested programs are rejected by count, not by overflow, and only touched pages use
-/// memory.
+/// Stack of the main thread. Deeply nested programs are rejected by their depth and not by overflow, and only touched
+/// pages use memory.
 const STACK: usize = 512 << 20;
 
 /// The declared command line.
@@ -88,8 +88,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, on a thread with enough stack for any stack of the main thread (`ulimit -s`). Its hook has
-/// reported a panic.
+/// The exit code of `work`, on a thread with enough stack for any stack of the main thread (`ulimit -s`). The panic
+/// hook has already reported it.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())

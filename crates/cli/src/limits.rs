@@ -1,4 +1,4 @@
-//! External limits of the interpreter: time, memory, Ctrl-C.
+//! Limits on the interpreter from outside: time, memory, Ctrl-C.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -63,7 +63,7 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
 /// known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Reports whether the process has allocated more than `limit` bytes beyond those that it had `before`.
+/// Reports whether the process has allocated more than `limit` bytes beyond the number `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {

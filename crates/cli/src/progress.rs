@@ -12,7 +12,7 @@ use crate::verbose;
 /// Shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Describes the state of a run: it receives every iteration with the speed, and returns the displayed text.
+/// Describes the state of a run. It receives every iteration with the speed, and returns the text to display.
 pub trait Describe {
     /// Records an iteration.
     fn note(&mut self, record: &Record);
@@ -51,7 +51,7 @@ pub struct Display {
 }
 
 impl Display {
-    /// A display on standard error, or none if that is not a terminal or with `quiet`.
+    /// A display on standard error; none if standard error is not a terminal or with `quiet`.
     pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()

@@ -13,8 +13,8 @@ use jensen::data::{
 use jensen::job::{MEMORY_LIMIT, ResultFolder, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{
-    Kept, Predicted, Regression, Request, Sensitive, Summary, curves, effects, predict, read_frame,
-    sensitivity,
+    EffectSummary, Kept, Predicted, Regression, Request, Sensitive, curves, effects, predict,
+    read_frame, sensitivity,
 };
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -364,7 +364,7 @@ fn along(args: &CurvesArgs) -> CommandResult {
     written(&text, args.out.as_deref())
 }
 
-fn summarised(summary: &Summary) -> String {
+fn summarised(summary: &EffectSummary) -> String {
     let [low, high] = summary.interval;
     [summary.mean, summary.sd, low, high]
         .map(|x| significant(x).to_string())

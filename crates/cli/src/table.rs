@@ -82,8 +82,14 @@ pub fn evidence(fitted: &Fitted) -> String {
                 ),
             );
         }
+        // The line of k̂ says it if the tail is the reason.
+        if e.khat <= e.khat_threshold
+            && let Some(reason) = fitted.refined_because().first()
+        {
+            line("", &format!("because {reason}"));
+        }
     }
-    line("family", &best.kind.to_string());
+    line("family", &best.family.to_string());
     for remark in fitted.remarks() {
         line("", &remark);
     }
@@ -150,7 +156,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// The meaning of k̂ for the use of the fit; if its draws were refined, for the approximation alone.
+/// The consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
 fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
@@ -161,7 +167,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     } else if khat <= threshold {
         match refined {
             false => "usable; importance-resampled draws are better",
-            true => "the approximation is usable",
+            true => "within the limit",
         }
     } else if refined && trusted {
         "the approximation misses posterior mass, so Jensen refines the draws"

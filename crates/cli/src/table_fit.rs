@@ -35,7 +35,7 @@ pub struct TableFit<R: Args> {
     quiet: bool,
 }
 
-/// A planned run: the flags, the settings of the folder for absent flags, and the destination of its results.
+/// A planned run: the flags, with settings of the folder for absent flags, and where its results go.
 pub struct Asked<R> {
     pub request: R,
     pub results: ResultFolder,

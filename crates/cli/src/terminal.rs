@@ -1,4 +1,4 @@
-//! The command's additions to a fit job: threads, Ctrl-C, output, exit codes.
+//! The parts that the command adds to a fit job: threads, Ctrl-C, output, exit codes.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -22,8 +22,8 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 /// Stack of each thread of the pool.
 const STACK: usize = 256 << 20;
 
-/// The thread pool (all processors by default, because more threads would wait for each other), with stacks for the
-/// interpreter's recursion.
+/// The thread pool, whose stacks are large enough for the interpreter's recursion. By default it uses all processors,
+/// because more threads would wait for each other.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = given.map_or(all, |given| given.min(all));

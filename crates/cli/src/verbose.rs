@@ -1,4 +1,4 @@
-//! The output of `--verbose` on standard error: the steps of a command with the seconds since its start.
+//! The output of `--verbose` on standard error: the steps of a command, with the seconds since it started.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ static START: OnceLock<Instant> = OnceLock::new();
 /// Shortest time between two lines about the same step.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Begins to log steps, if requested.
+/// Starts the logging of steps, if requested.
 pub fn set(verbose: bool) {
     if verbose {
         let _ = START.set(Instant::now());

@@ -1,14 +1,15 @@
-//! Streamed documents as bags of words, the data of latent Dirichlet allocation.
+//! Streamed documents as bags of words, which are the data of latent Dirichlet allocation.
 //!
 //! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]. This crate
-//! does not know the source of documents. [`Order`] gives a shuffled order with few disk reads.
+//! does not depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
 
 use jensen_math::rng::{Purpose, Stream};
 
 /// One document: its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Term numbers below [`Documents::terms`] without duplicates. Ascending order gives the best memory access.
+    /// Term numbers below [`Documents::terms`] without duplicates. Ascending order gives the best memory access
+    /// pattern.
     pub terms: Vec<u32>,
     /// The count of each term, positive and finite.
     pub counts: Vec<f32>,
@@ -20,7 +21,7 @@ impl Bag {
         Self::default()
     }
 
-    /// Empties the bag but keeps its memory.
+    /// Removes all terms but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.terms.clear();
         self.counts.clear();
@@ -61,7 +62,7 @@ pub trait Documents: Sync {
         self.len() == 0
     }
 
-    /// Number of terms of the vocabulary: every term number is below it.
+    /// Size of the vocabulary; every term number is below it.
     fn terms(&self) -> usize;
 
     /// Number of tokens in all documents.
@@ -70,13 +71,13 @@ pub trait Documents: Sync {
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
-    /// The numbers of documents of the shards of a corpus, in order. Shards can be processed separately.
+    /// The number of documents in each shard of a corpus, in order. Shards can be processed separately.
     fn shards(&self) -> Vec<usize> {
         vec![self.len()]
     }
 
-    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request: a few
-    /// hundred kilobytes. 1 if every order costs the same.
+    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request of a
+    /// few hundred kilobytes. 1 if every order costs the same.
     fn block(&self) -> usize {
         1
     }
@@ -228,9 +229,9 @@ const BLOCKS_MIXED: usize = 64;
 
 /// A shuffled order of `0..len` for one pass, read position by position.
 ///
-/// It shuffles whole blocks of neighbours, and then shuffles the points of each 64 consecutive blocks of that order
-/// together. Reading therefore touches 64 contiguous regions of the disk at a time, and memory is one word per block
-/// instead of one per point. With blocks of one point and at most 64 of them, or with `block = 1` in general, it is a
+/// The order shuffles blocks of neighbours, and then shuffles the points of each 64 consecutive blocks of that order
+/// together. A pass therefore reads from 64 contiguous regions of the disk at a time, and memory is one word per block
+/// instead of one per point. If there are at most 64 blocks of one point each, or in general if `block = 1`, it is a
 /// uniformly random permutation.
 ///
 /// The order is a function of (seed, pass, len, block).
@@ -272,7 +273,7 @@ impl Order {
         self.pass
     }
 
-    /// The point at a position below `len`.
+    /// The index of the point at a position below `len`.
     pub fn at(&mut self, position: usize) -> usize {
         if self.block == 1 {
             return self.blocks[position] as usize;
@@ -285,7 +286,7 @@ impl Order {
         self.mixed[position - group * span]
     }
 
-    /// Lays out the points of a group of blocks.
+    /// Writes the order of the points of a group of blocks.
     fn mix(&mut self, group: usize) {
         let first = group * BLOCKS_MIXED;
         let last = (first + BLOCKS_MIXED).min(self.blocks.len());

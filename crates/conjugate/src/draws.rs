@@ -10,8 +10,8 @@ pub(crate) fn normal(stream: &mut Stream) -> f64 {
 
 /// The logarithm of a Gamma(shape, 1) number.
 ///
-/// Marsaglia and Tsang (2000) for shapes of at least 1. Below, log G(shape) = log G(shape + 1) + log(U) / shape, which
-/// does not underflow for any shape.
+/// Marsaglia and Tsang (2000) for shapes of at least 1. For smaller shapes, log G(shape) = log G(shape + 1) + log(U) /
+/// shape, which does not underflow for any shape.
 pub(crate) fn log_gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         let power = stream.uniform().ln() / shape;

@@ -1,28 +1,28 @@
 //! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
 //!
 //! [`Driver`] is an [`Algorithm`] of [`jensen_run`]: one step is one iteration of batch ascent or one minibatch. All
-//! randomness is keyed by seed, pass and block, and the state contains everything that later steps depend on, so runs
-//! are prefixes of longer ones and resume to the same bits.
+//! random numbers are keyed by seed, pass and block, and the state contains everything on which later steps depend.
+//! Runs are therefore prefixes of longer ones, and resume to the same bits.
 //!
-//! The order within a batch iteration makes it coordinate ascent on the tempered bound. First come local steps at the
-//! current temperature, then a damped step of the temperature's distribution given their expected log likelihood, and
-//! last the global parameters given both. The bound is concave in the temperature's distribution, so the damped step
-//! raises it. The trace has the bound after the local steps. Local tempering is not coordinate ascent, and its bound
-//! need not rise. Its global step matches only the first sufficient statistic and counts every point as if it had
-//! temperature 1 (Mandt et al. 2016, Eq. 11).
+//! The order of the updates within a batch iteration makes it coordinate ascent on the tempered bound. Local steps at
+//! the current temperature come first. A damped step of the temperature's distribution follows, given their expected
+//! log likelihood. The global parameters come last, given both. The bound is concave in the temperature's distribution,
+//! so the damped step raises it. The trace shows the bound after the local steps. Local tempering is not coordinate
+//! ascent, and its bound need not rise. Its global step matches only the first sufficient statistic and counts every
+//! point as if it had temperature 1 (Mandt et al. 2016, Eq. 11).
 //!
-//! **Cooling.** At high temperatures all components of a mixture are equal. A fit that is still hot when the
-//! temperature reaches 1 remains so: merged components with their own variances explain the whole spread of the data,
-//! and small differences between them do not grow at any temperature above 1 (by a factor 1/T per iteration at most).
-//! While a cooling policy is hot, a share of the statistics therefore comes from the random start ([`Engine::lean`]).
-//! Near T = 1 merged components amplify their differences, so this restores the differences of the start. At T = 1 the
-//! share is 0. Batch ascent then makes a second, plain run from the same start and keeps the better result, so the
-//! bound after cooling is never below that of a fit without it. Stochastic fits have no bound to compare. They restart
-//! their step sizes at T = 1, because little has converged.
+//! **Cooling.** At high temperatures all components of a mixture are equal. If a fit is still hot when the temperature
+//! reaches 1, it remains so: merged components with their own variances explain the whole spread of the data, and small
+//! differences between them do not grow at any temperature above 1 (they change by at most a factor 1/T per iteration).
+//! While a cooling policy is hot, part of the statistics therefore comes from the random start ([`Engine::lean`]). Near
+//! T = 1, merged components amplify their differences, so this restores the differences of the start. At T = 1 this
+//! part is 0. Batch ascent then makes a second, plain run from the same start and keeps the better result, so the bound
+//! after cooling is never below that of a fit without it. Stochastic fits have no bound to compare. They restart their
+//! step sizes at T = 1, because little has converged by then.
 //!
 //! **Twins.** If components still become equal, one of each pair restarts ([`Engine::part_twins`]), up to three times.
 //! Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits restart them before
-//! passes 3, 5 and 9, counted from the end of a cooling, with restarted step sizes.
+//! passes 3, 5 and 9, counted from the end of the cooling, and also restart the step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -40,15 +40,15 @@ use crate::temper::Temper;
 pub enum Mode {
     /// Coordinate ascent: all points in every iteration.
     Batch {
-        /// Converged when the bound changes by less than this share of its magnitude, three times in a row and after
-        /// the end of the temperature schedule.
+        /// The run has converged when the bound has changed by less than this share of its magnitude three times in a
+        /// row, after the end of the temperature schedule.
         tolerance: f64,
         /// Largest number of iterations.
         max_iterations: u64,
     },
     /// Minibatches with Robbins-Monro steps ρ_t = (τ + t)^(−κ), t = 0, 1, …, in reshuffled passes.
     Stochastic {
-        /// Points in a minibatch.
+        /// Number of points in a minibatch.
         batch: usize,
         /// τ, at least 1.
         tau: f64,
@@ -72,7 +72,7 @@ pub struct DriverSettings {
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
-    /// Number of times per pass (0 or 1 per iteration in batch mode) that the trace gets the engine's scores.
+    /// Number of times per pass (0 or 1 per iteration in batch mode) that the engine's scores are added to the trace.
     pub scores_per_pass: f64,
 }
 
@@ -83,27 +83,27 @@ pub struct FitState<G, T> {
     pub globals: G,
     /// Expected log normalisers of local tempering.
     pub table: Option<T>,
-    /// Sum of the step sizes since the table was made.
+    /// Sum of the step sizes since the table was computed.
     moved: f64,
     /// q(y) of global tempering.
     pub thermostat: Option<Thermostat>,
     /// The mean inverse temperature of the last step.
     pub inverse: f64,
-    /// Points used so far, and skipped.
+    /// Number of points used so far, and number skipped.
     pub used: u64,
-    /// Points that were empty.
+    /// Number of empty points.
     pub skipped: u64,
     /// Last bound of batch ascent.
     bound: Option<f64>,
-    /// Consecutive iterations in which the bound hardly changed.
+    /// Number of consecutive iterations in which the bound hardly changed.
     calm: u64,
-    /// The best result of batch ascent so far, with its bound, while it searches for a better one.
+    /// The best result of batch ascent so far, with its bound, while the run searches for a better one.
     aside: Option<(G, f64)>,
-    /// Whether the plain run after a cooling was started.
+    /// Whether the plain run after a cooling has started.
     plain: bool,
     /// The number of restarts of equal parts.
     parted: u64,
-    /// The iteration that step sizes count from.
+    /// The iteration from which step sizes count.
     counted: u64,
 }
 
@@ -188,7 +188,7 @@ pub struct Driver<E: Engine> {
     indices: Vec<usize>,
 }
 
-/// The results of an iteration's local steps.
+/// The results of the local steps of an iteration.
 struct Local {
     sums: Sums,
     /// Step size of the globals.
@@ -204,14 +204,14 @@ impl Local {
     }
 }
 
-/// Factor by which the share of the start falls with 1 − 1/T near T = 1: four fifths of the start's differences remain
+/// Factor by which the share of the start falls with 1 − 1/T near T = 1; four fifths of the start's differences remain
 /// at T = 1.
 const SLOPE: f64 = 4.0;
 
-/// Passes of stochastic fits after which equal components restart; batch ascent restarts them as often.
+/// Passes of stochastic fits after which equal components are restarted. Batch ascent restarts them equally often.
 const PARTED: [u64; 3] = [2, 4, 8];
 
-/// Number of calm iterations after which batch ascent stops.
+/// Number of iterations without a noticeable change after which batch ascent stops.
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
@@ -234,7 +234,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Number of iterations that make one pass.
+    /// Number of iterations in one pass.
     pub fn iterations_per_pass(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { .. } => 1,
@@ -242,7 +242,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// The last iteration that the settings plan.
+    /// The last iteration planned by the settings.
     pub fn planned_iterations(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { max_iterations, .. } => max_iterations,
@@ -446,7 +446,7 @@ impl<E: Engine> Algorithm for Driver<E> {
 
 impl<E: Engine> Driver<E> {
     /// Updates the temperature, and the state of local tempering, for an iteration after `done` others. Returns the
-    /// lowest inverse temperature that the policy allows there.
+    /// lowest inverse temperature that the policy allows in that iteration.
     fn warm(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64, pass: f64) -> f64 {
         let temper = &self.settings.temper;
         let floor = floor(temper, pass);
@@ -481,8 +481,8 @@ impl<E: Engine> Driver<E> {
         self.engine.global_bound(&state.globals) + sums.bound + y
     }
 
-    /// The global step. A step of the temperature's distribution comes first if `due` has a value, the lowest allowed
-    /// inverse temperature.
+    /// Runs the global step. If `due` has a value, the lowest allowed inverse temperature, a step of the temperature's
+    /// distribution comes first.
     fn update(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -535,8 +535,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether converged batch ascent searches for a better result. After a cooling it runs from the start without a
-    /// policy, and with equal components it restarts one of each pair. It stores the best result so far.
+    /// Whether batch ascent that has converged searches for a better result. After a cooling it runs again from the
+    /// start without a policy. If components are equal, it restarts one of each pair. It stores the best result so far.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);

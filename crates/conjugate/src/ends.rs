@@ -1,8 +1,8 @@
-//! Inferred global temperatures from both ends: one run from T = 1 and one from a hot start, over the same batches.
+//! Inferred global temperatures with two starts: one run from T = 1 and one from a hot start, over the same batches.
 //!
-//! The objective of variational tempering can have two maxima in T, near T = 1 and hot, and the start decides which
-//! maximum a run finds. Mandt et al. (2016) do not specify the start. Both runs maximise the same bound of the tempered
-//! model, so the result with the larger bound is kept.
+//! The objective of variational tempering can have two maxima in T, one near T = 1 and one at high T, and the start
+//! decides which of them a run finds. Mandt et al. (2016) do not specify the start. Both runs maximise the same bound
+//! of the tempered model, so the result with the larger bound is kept.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
@@ -17,7 +17,7 @@ pub struct Ends<E: Engine>(pub Driver<E>);
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
     warm: FitState<G, T>,
-    /// Whether only the warm run has made the current step, because the cold one was interrupted.
+    /// Whether only the hot run has made the current step, because the cold run was interrupted.
     ahead: bool,
 }
 
@@ -41,7 +41,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for EndsState<G, T> {
 
 impl<E: Engine> Algorithm for Ends<E> {
     type State = EndsState<E::Globals, E::Table>;
-    /// The end of the cold run, and the end of the warm one.
+    /// The results of the cold run and of the hot run.
     type Output = [FitState<E::Globals, E::Table>; 2];
 
     fn init(&mut self) -> Result<Self::State, Status> {

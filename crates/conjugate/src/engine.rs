@@ -1,7 +1,7 @@
-//! The interface of a model to the drivers: local steps over a batch, a global step, bounds and normalisers.
+//! The interface between a model and the drivers: local steps over a batch, a global step, bounds and normalisers.
 //!
-//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) builds one from any
-//! [`ConjugateModel`](crate::model::ConjugateModel), whose global parameters are one vector of natural parameters.
+//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) builds an engine from any
+//! [`ConjugateModel`](crate::model::ConjugateModel), whose global parameters are a single vector of natural parameters.
 //! Latent Dirichlet allocation has its own engine, because it has too many global parameters to visit in every step.
 
 use jensen_run::wire::{Reader, Writer};
@@ -9,25 +9,25 @@ use jensen_run::{Record, Snapshot};
 
 use crate::temper::InverseTemperatures;
 
-/// The weights of the likelihood of the points of a batch.
+/// The weights of the likelihood of the points in a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
     /// One inverse temperature for all.
     Uniform(f64),
-    /// One for every point, inferred: the grid of inverse temperatures, and the expected log normalisers.
+    /// One inferred temperature for every point: the grid of inverse temperatures, and the expected log normalisers.
     Local {
         /// The inverse temperature of a point.
         grid: &'a InverseTemperatures,
-        /// The smallest that a point may end with.
+        /// The smallest inverse temperature at which a point may end.
         floor: f64,
-        /// The start of the search for a point's temperature.
+        /// The starting value of the search for a point's temperature.
         first: f64,
         /// The result of [`Engine::table`].
         table: &'a T,
     },
 }
 
-/// The quantities that local steps measure besides the expected statistics.
+/// The quantities that local steps measure in addition to the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
     /// [`Sums::energy`].
@@ -39,11 +39,11 @@ pub struct Measure {
 /// Sums over the points of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// Points that were used.
+    /// Number of points that were used.
     pub points: usize,
     /// Number of skipped empty points.
     pub skipped: usize,
-    /// Number of observations within a point (tokens, steps of a sequence, or the point itself), summed.
+    /// Sum of the numbers of observations in the points (tokens, steps of a sequence, or the point itself).
     pub size: f64,
     /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless requested.
     pub energy: f64,
@@ -103,21 +103,21 @@ impl Sums {
 
 /// log C(T) of the tempered joint at several temperatures, in nats.
 ///
-/// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Writing c(β, s)
-/// for the sum over points of log ∫ p(x_i, z_i | β)^s, log C = log `E[exp c]` ≥ `E[c]`; the average over draws is taken in
-/// the log domain.
+/// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Let c(β, s) be
+/// the sum over points of log ∫ p(x_i, z_i | β)^s. Then log C = log `E[exp c]` ≥ `E[c]`. The average over draws is
+/// computed in the log domain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partition {
     /// The estimate at every inverse temperature.
     pub log_c: Vec<f64>,
     /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
-    /// inside the powers. (The paper's supplement prints the latter as an upper bound; the powers are convex.)
+    /// inside the powers. (The supplement of the paper calls the latter an upper bound, but the powers are convex.)
     pub lower: Vec<f64>,
 }
 
-/// The interface to a model with its data that drivers use.
+/// The interface to a model with its data, as the drivers use it.
 pub trait Engine {
-    /// Variational parameters of the globals, and any further state of later steps.
+    /// Variational parameters of the global parameters, and any further state on which later steps depend.
     type Globals: Snapshot + Clone;
     /// Expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
@@ -133,9 +133,9 @@ pub trait Engine {
     /// The random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
-    /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighted by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points cannot be reached, in
-    /// which case the step has no effect.
+    /// Optimises q(z_i) for the points of a batch, and keeps their expected sufficient statistics, each weighted by its
+    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points cannot be reached.
+    /// The step then has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -145,7 +145,7 @@ pub trait Engine {
     ) -> Option<Sums>;
 
     /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling policy is
-    /// hot, or 0 for engines that do not need it.
+    /// hot; 0 for engines that do not need it.
     fn lean(&self) -> f64 {
         0.0
     }
@@ -156,8 +156,8 @@ pub trait Engine {
         let _ = (seed, share, inverse);
     }
 
-    /// Restarts one of each pair of equal components. Returns false if there are none. Repeated attempts with one seed
-    /// differ.
+    /// Restarts one of each pair of equal components. Returns false if there are none. Repeated attempts with the same
+    /// seed differ.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false
@@ -174,22 +174,22 @@ pub trait Engine {
         0.0
     }
 
-    /// The bound at T = 1 in nats, for the comparison of two results of a run. `None` if a visit of every point is not
-    /// worth it.
+    /// The bound at T = 1 in nats, by which two results of a run are compared. `None` if visiting every point would
+    /// cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// log C(T) at inverse temperatures. It comes from `draws` draws of the prior if that is given and no exact value
-    /// is known. Otherwise it is the engine's best value.
+    /// log C(T) at inverse temperatures. The function uses `draws` draws from the prior, if they are given and no exact
+    /// value is known. Otherwise it returns the engine's best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local
     /// temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 
-    /// Adds the engine's own measurements (held-out scores) to a trace line.
+    /// Adds the engine's own measurements (held-out scores) to a line of the trace.
     fn score(&mut self, globals: &Self::Globals, record: Record) -> Record {
         let _ = globals;
         record

@@ -1,9 +1,9 @@
 //! Exponential families of global parameters, in natural parameters.
 //!
-//! A family has densities h(β) exp(λ·t(β) − a(λ)). The table gives for each family the length of λ, the log normaliser
-//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from these facts, KL(λ ‖
-//! α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step, in which λ is that of the prior plus the
-//! statistics.
+//! A family has densities h(β) exp(λ·t(β) − a(λ)). For each family, the table gives the length of λ, the log normaliser
+//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence between two members follows from these facts:
+//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α). Every global step also follows from them, because λ is then the parameter
+//! of the prior plus the statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -12,10 +12,10 @@ use jensen_math::special;
 
 use crate::draws::{log_dirichlet, log_gamma, normal};
 
-/// A family of distributions with the shape of its variable.
+/// A family of distributions, with the shape of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExponentialFamily {
-    /// Proportions p of `n` categories: λ are the usual parameters, t = log p.
+    /// Proportions p of `n` categories. λ are the usual parameters, and t = log p.
     Dirichlet {
         /// Number of categories.
         n: usize,
@@ -38,7 +38,7 @@ pub enum ExponentialFamily {
         dim: usize,
     },
     /// A matrix M of `rows` × `columns` whose columns are independent normals with the same precision A: t = (M,
-    /// −½MMᵀ), λ = (B, A), with mean A⁻¹B.
+    /// −½MMᵀ), λ = (B, A). Its mean is A⁻¹B.
     NormalRows {
         /// Number of rows.
         rows: usize,
@@ -130,7 +130,7 @@ impl ExponentialFamily {
         }
     }
 
-    /// t(β) of a draw of β.
+    /// t(β) for a draw of β.
     pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
@@ -345,7 +345,7 @@ impl Blocks {
         total
     }
 
-    /// t(β) of a draw of all blocks.
+    /// t(β) for a draw of all blocks.
     pub fn draw(&self, lambda: &[f64], stream: &mut Stream) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {

@@ -14,15 +14,15 @@ pub struct ModelFit {
     pub lambda: Vec<f64>,
     /// The evidence lower bound at T = 1 in nats: see [`untempered_bound`].
     pub elbo: f64,
-    /// The last temperature, 1 / E[1/T], or for local tempering the one from the mean inverse temperature.
+    /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature.
     pub temperature: f64,
-    /// The gain of another iteration over all points, in nats, for stochastic fits, which have no stopping rule.
+    /// The gain of one more iteration over all points in nats, for stochastic fits, which have no stopping rule.
     pub gain: Option<f64>,
     /// Pairs of components that became equal: see [`twins`].
     pub twins: Vec<(usize, usize)>,
-    /// Training points, counted in every pass.
+    /// Number of training points, counted in every pass.
     pub points: u64,
-    /// Points without content that were skipped.
+    /// Number of points without content that were skipped.
     pub skipped: u64,
 }
 
@@ -68,8 +68,8 @@ impl ModelFit {
         }
     }
 
-    /// The reasons to distrust a fit besides its status and a temperature above 1: equal components. Messages call a
-    /// component `part`. Messages number them in the given order.
+    /// The reasons to distrust a fit other than its status and a temperature above 1: equal components. Messages call a
+    /// component `part`. Messages number the components in the given order.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
         // One nat per parameter: on average the parameters are more than a standard deviation away from their final

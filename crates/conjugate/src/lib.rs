@@ -18,10 +18,10 @@
 //!
 //! ## Topics
 //!
-//! A corpus implements [`documents::Documents`]; [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_run::Control`]
-//! and returns an [`lda::LdaFit`] with [`lda::Topics`]; [`lda::Predictor`] computes the topic proportions of new
-//! documents and scores held-out words. An update with new documents is a job whose `start` has the old topics and
-//! whose `population` counts old and new documents together.
+//! A corpus implements [`documents::Documents`]. [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_run::Control`],
+//! and returns an [`lda::LdaFit`] with [`lda::Topics`]. [`lda::Predictor`] computes the topic proportions of new
+//! documents and scores held-out words. An update with new documents is a job whose `start` contains the earlier topics
+//! and whose `population` counts earlier and new documents together.
 
 #![cfg_attr(
     not(test),

@@ -1,10 +1,10 @@
 //! The class of models: conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7).
 //!
 //! Global parameters β have exponential-family priors with natural parameters α. Given β, every data point has log
-//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] from q(β), a vector with the length
-//! of the natural parameters, and the global step needs E[T(x_i, z_i)] from q(z_i), again of that length. A model
-//! defines its priors, its local step, its statistics and its normaliser; drivers and temperature policies provide
-//! everything else.
+//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] under q(β), a vector of the same
+//! length as the natural parameters. The global step needs E[T(x_i, z_i)] under q(z_i), which has that length too. A
+//! model defines its priors, its local step, its statistics and its normaliser. Drivers and temperature policies
+//! provide everything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
 
 /// A conditionally conjugate model with its data.
 pub trait ConjugateModel: Sync {
-    /// Memory of a local step, which stores q(z_i) of the last point in it.
+    /// Memory for a local step, which stores q(z_i) of the last point in it.
     type Scratch: Default + Send;
 
     /// A word for files.
@@ -50,7 +50,7 @@ pub trait ConjugateModel: Sync {
     /// Number of data points.
     fn points(&self) -> usize;
 
-    /// The size of a point on which its normaliser depends (tokens, steps of a sequence), or 1 if all points are alike.
+    /// The size of a point, on which its normaliser depends (tokens, steps of a sequence); 1 if all points are alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -61,8 +61,8 @@ pub trait ConjugateModel: Sync {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// The source of the local steps, if other processes have the points. [`points`](Self::points) then counts all of
-    /// them, and functions of a single point are not called.
+    /// The shards that run the local steps, if other processes have the points. [`points`](Self::points) then counts
+    /// all points, and functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
@@ -73,7 +73,7 @@ pub trait ConjugateModel: Sync {
     /// Initial natural parameters. The stream breaks their symmetry.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
-    /// Offsets of the parameters of components, states or factors that can be exchanged without changing the model.
+    /// Offsets of the parameters of components, states or factors, which can be exchanged without changing the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
     /// The largest share of the random start in the statistics of a hot iteration of a cooling policy, which prevents
@@ -103,7 +103,7 @@ pub trait ConjugateModel: Sync {
     /// Adds `weight` E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// After a global step, projects natural parameters of the global parameters to the best member of a smaller
+    /// After a global step, projects the natural parameters of the global parameters to the closest member of a smaller
     /// family, if the model uses one.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
@@ -112,8 +112,9 @@ pub trait ConjugateModel: Sync {
     /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// The effect of the data's units on the bound of all points, in nats: −Σ log of the scale of every known value, if
-    /// the densities of standardised values are reported in the original units. It does not affect how good a fit is.
+    /// The effect of the data's units on the bound of all points, in nats. If densities of standardised values are
+    /// reported in the original units, it is −Σ log of the scale of every known value. It does not affect how good a
+    /// fit is.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
@@ -123,24 +124,25 @@ pub trait ConjugateModel: Sync {
         None
     }
 
-    /// Whether the log normaliser depends on β; if not, log C(T) is known exactly.
+    /// Whether the log normaliser depends on β. If it does not, log C(T) is known exactly.
     fn normaliser_depends_on_globals(&self) -> bool {
         true
     }
 
-    /// Whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If it is not (Gaussian components with
-    /// unknown precisions, where the smallest precisions dominate), policies use the mean of its logarithm, Jensen's
-    /// lower bound.
+    /// Whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If it is not (as for Gaussian components
+    /// with unknown precisions, where the smallest precisions dominate), policies use the mean of its logarithm, which
+    /// is Jensen's lower bound.
     fn partition_is_finite(&self) -> bool {
         true
     }
 }
 
-/// Two parts are twins when their distributions are closer than this share of their numbers, in nats.
+/// Two parts are twins if the distance between their distributions, in nats, is less than this share of their number of
+/// values.
 ///
-/// Components with equal data are at distance 0, and if one has twice the data of the other, at an eighth of a nat per
-/// number. Components that distinguish points, even if only by noise, differ by about a nat per number, and by more
-/// with more points.
+/// The distance between components with equal data is 0. If one has twice the data of the other, it is an eighth of a
+/// nat per value. Components that distinguish points, even if only by noise, differ by about a nat per value, and by
+/// more with more points.
 const TWINS: f64 = 0.25;
 
 /// Pairs of equal components, each component paired with the first equal one. Components without data are not twins.

@@ -6,17 +6,17 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::ConjugateModel;
 use crate::pointwise::{Pointwise, untempered_bound};
 
-/// The plain model of the points of a model with several parts.
+/// Bounds of one component for all points, for comparison with a model with several parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plain {
-    /// Its bound in nats. For complete points this is its log evidence.
+    /// The bound of the plain model in nats. For complete points this is its log evidence.
     pub bound: f64,
-    /// The bound of a model with several components, one of which has all points. A fit below it is not optimal,
-    /// because the model contains this solution.
+    /// The bound of a model with several components, of which one contains all points. A fit with a lower bound is not
+    /// optimal, because the model contains this solution.
     pub within: f64,
 }
 
-/// Largest number of steps; one suffices unless values are missing, which take a few.
+/// Largest number of steps. One suffices unless values are missing, and a few suffice then.
 const STEPS: usize = 100;
 
 /// The bound of a model with one component.

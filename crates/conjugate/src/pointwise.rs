@@ -21,14 +21,14 @@ const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 const PIECES: usize = 32;
 /// Smallest number of points in a piece.
 const PIECE: usize = 16;
-/// Draws of q(β) for the expected log normalisers of local temperatures.
+/// Number of draws of q(β) for the expected log normalisers of local temperatures.
 const TABLE_DRAWS: u64 = 32;
-/// Rounds of inferring a point's temperature.
+/// Number of iterations in which a point's temperature is inferred.
 const ROUNDS: usize = 12;
 /// A point's inverse temperature has converged when it moves by less than this.
 const SETTLED: f64 = 1e-3;
 
-/// λ, and the stored state of points.
+/// λ, and the stored states of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorGlobals {
     /// Natural parameters of q(β).
@@ -93,7 +93,7 @@ pub struct Pointwise<'a, M: ConjugateModel> {
     statistics: Vec<f64>,
     /// Natural parameters of the random start of a seed.
     origin: Option<(u64, Vec<f64>)>,
-    /// Share of the start in the next global step, and its inverse temperature.
+    /// Share of the start in the next global step, and the inverse temperature of the start.
     lean: (f64, f64),
 }
 
@@ -164,8 +164,8 @@ fn solve<M: ConjugateModel>(
     }
 }
 
-/// The local steps of the points of a batch, added up in parts whose borders depend only on the number of points, and
-/// the stored state of the points, in sequence.
+/// The local steps of the points of a batch, added up in parts whose boundaries depend only on the number of points,
+/// and the stored states of the points, in sequence.
 pub(crate) fn solve_batch<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -403,13 +403,13 @@ pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1, from a fresh start of its local step or from its stored
-/// state of the last visit, whichever is better.
+/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its last
+/// visit, whichever is better.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
 
-/// The same at E[t(β)].
+/// The bounds of the points at E[t(β)].
 fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> Vec<f64> {
     let width = model.memory();
     (0..model.points())
@@ -441,10 +441,10 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
 
 /// The bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
 ///
-/// Iterated local steps have local optima. Each point uses the better of a fresh start and a continuation from its last
-/// visit.
+/// Iterated local steps have local optima. For each point the function uses the better of a fresh start and a
+/// continuation from the last visit.
 ///
-/// NaN if other processes have the points and do not answer.
+/// NaN if the points are in other processes that do not answer.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

@@ -36,7 +36,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether the schedule has ended: the temperature has its last value, or the cooling has ended.
+/// Whether the schedule has ended, because the temperature has its final value or the cooling is over.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,
@@ -68,7 +68,8 @@ pub struct Thermostat {
 }
 
 impl Thermostat {
-    /// The start: r uniform or only at the hottest temperature, or at T = 1 if the settings require it.
+    /// The initial state: r is uniform, or concentrated at the hottest temperature, or at T = 1 if the settings require
+    /// it.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -113,9 +114,9 @@ impl Thermostat {
         }
     }
 
-    /// r ← (1 − weight) r + weight r*, with r* the optimum at the running estimate. With weight 1 this is the exact
-    /// coordinate update. A weight below 1 prevents jumps of a near point mass due to noise, and cooling before the
-    /// global parameters have adapted. The bound is concave in r, so a partial step does not lower it.
+    /// r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is the exact
+    /// coordinate update. A weight below 1 prevents jumps of a near point mass caused by noise, and prevents cooling
+    /// before the global parameters have adapted. The bound is concave in r, so a partial step does not lower it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self
@@ -130,7 +131,7 @@ impl Thermostat {
         }
     }
 
-    /// The terms of the bound that contain only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
+    /// The terms of the bound that involve only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
     pub fn bound(&self) -> f64 {
         let uniform = -(self.r.len() as f64).ln();
         self.r

@@ -1,7 +1,8 @@
-//! Several fits in one run, which keeps the best: starts of a model, or models with different numbers of components.
+//! Several fits in one run, of which the best is kept: starts of a model, or models with different numbers of
+//! components.
 //!
-//! The candidates are fitted one after the other, each for a limited number of iterations, under one control: budgets,
-//! trace, checkpoints and interruption are those of a single run.
+//! The candidates are fitted one after another, each for a limited number of iterations. Budgets, trace, checkpoints
+//! and interruption work as in a single run.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,
@@ -19,7 +20,7 @@ pub struct Candidate<'a, M> {
     pub model: &'a M,
     /// The settings of its fit, with its own seed.
     pub settings: DriverSettings,
-    /// The addition to its bound in comparisons of candidates, in nats.
+    /// The amount added to its bound when candidates are compared, in nats.
     ///
     /// A mixture of K components has K! posterior modes that differ only by the components' labels. q describes one of
     /// them, and log K! adds the others to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006,
@@ -32,7 +33,7 @@ pub struct Candidate<'a, M> {
 pub struct Ended {
     /// The bound of the candidate at T = 1 in nats, if it has one.
     pub elbo: Option<f64>,
-    /// Iterations that it took.
+    /// Number of iterations that the candidate took.
     pub iterations: u64,
     /// The status of the candidate at the end.
     pub status: Status,
@@ -45,7 +46,7 @@ pub struct BestFit {
     pub fit: ModelFit,
     /// The index of the candidate.
     pub chosen: usize,
-    /// The results of the candidates, in order, or fewer if the run was stopped.
+    /// The results of the candidates in order, or fewer if the run was stopped.
     pub ended: Vec<Ended>,
 }
 
@@ -56,13 +57,13 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 pub struct SeveralState {
     /// The candidate that runs.
     at: u64,
-    /// Iterations before it began.
+    /// Number of iterations before this candidate began.
     begun: u64,
     current: Inner,
     ended: Vec<Ended>,
     /// The best candidate so far.
     best: Option<(u64, Inner)>,
-    /// Points that ended candidates used and skipped.
+    /// Points that finished candidates used and skipped.
     points: [u64; 2],
 }
 
@@ -255,7 +256,7 @@ pub fn identity_of_several<M: ConjugateModel>(
     first
 }
 
-/// Fits all candidates, each for at most `each` iterations, and keeps the one with the best sum of bound and credit.
+/// Fits all candidates, each for at most `each` iterations, and keeps the one with the largest sum of bound and credit.
 ///
 /// # Errors
 /// Fails if a checkpoint belongs to another run.

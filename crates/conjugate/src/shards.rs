@@ -2,8 +2,8 @@
 //!
 //! The data determine the number of shards, not the machines. In every step each shard solves its share of the batch
 //! ([`step`], a function of points, global parameters and share) and answers with a [`Part`]. The driver adds the parts
-//! over one binary tree of shards and runs the global step. [`PointShards`] is the interface to such points, and models
-//! such as [`Sampled`](crate::models::Sampled) contain one.
+//! over a single binary tree of shards and runs the global step. [`PointShards`] is the interface to such points, and
+//! models such as [`Sampled`](crate::models::Sampled) contain one.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -30,10 +30,10 @@ pub struct Part {
     pub statistics: Vec<f64>,
 }
 
-/// The processes that run the local steps of points that this process lacks. After the first failure every request
-/// fails.
+/// The processes that run the local steps of points that this process does not have. After the first failure, every
+/// request fails.
 pub trait PointShards: Sync {
-    /// The sum over the tree of the parts of all shards. `None` if one did not answer.
+    /// The sum over the tree of the parts of all shards. `None` if a shard did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
     /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; `None` if a shard did
@@ -103,8 +103,8 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
     Ok(expected)
 }
 
-/// The work of a shard: the local steps of the points of a share, for the output of [`Ask::write`]. The same arguments
-/// give the same bits on any machine.
+/// Evaluates a shard: the local steps of the points of a share, for the output of [`Ask::write`]. The same arguments
+/// give the same bits on every machine.
 ///
 /// # Errors
 /// Fails if the bytes are not a valid request, or belong to another model.

@@ -1,14 +1,15 @@
-//! Temperature policies: the weight of the likelihood during a fit.
+//! Temperature policies, which determine the weight of the likelihood during a fit.
 
 use std::str::FromStr;
 
 use jensen_math::special;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
 ///
-/// Stochastic fits begin with r uniform over it, as in the paper. Batch ascent forgets its random start only with soft
-/// assignments, so it begins at the hottest temperature.
+/// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent forgets its random start only
+/// while assignments are soft, so it begins at the hottest temperature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
@@ -20,7 +21,7 @@ pub struct GlobalTempering {
     pub draws: Option<usize>,
     /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
     pub updates_per_pass: f64,
-    /// Iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
+    /// Number of iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
     /// The initial temperature.
     pub start: HeatStart,
@@ -50,16 +51,16 @@ pub enum HeatStart {
 }
 
 impl FromStr for HeatStart {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "warm" => Ok(Self::Warm),
             "cold" => Ok(Self::Cold),
             "both" => Ok(Self::Both),
-            _ => Err(format!(
+            _ => Err(SettingError::new(format!(
                 "a temperature starts warm, cold or both, not `{text}`"
-            )),
+            ))),
         }
     }
 }
@@ -248,19 +249,19 @@ impl Temper {
     }
 
     /// Checks the settings.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), SettingError> {
         match self {
             Self::None => Ok(()),
             Self::Anneal { passes, from } => {
                 if !(passes.is_finite() && *passes > 0.0) {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "an annealing schedule needs a positive number of passes, not {passes}"
-                    ));
+                    )));
                 }
                 if !(from.is_finite() && *from >= 1.0) {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "an annealing schedule starts at a temperature of at least 1, not {from}"
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -270,10 +271,9 @@ impl Temper {
                     .iter()
                     .all(|&(pass, t)| pass.is_finite() && t.is_finite() && t >= 1.0);
                 if points.is_empty() || !ascending || !valid {
-                    return Err(
-                        "a schedule needs ascending passes with temperatures of at least 1"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "a schedule needs ascending passes with temperatures of at least 1",
+                    ));
                 }
                 Ok(())
             }
@@ -284,43 +284,41 @@ impl Temper {
             | Self::Local(LocalTempering {
                 cooling: Some(passes),
                 ..
-            }) if !(passes.is_finite() && *passes > 0.0) => Err(format!(
+            }) if !(passes.is_finite() && *passes > 0.0) => Err(SettingError::new(format!(
                 "a cooling schedule needs a positive number of passes, not {passes}"
-            )),
+            ))),
             Self::Global(g) => {
                 let finite = g.hottest.is_finite() && g.updates_per_pass.is_finite();
                 if g.temperatures < 2 || !finite || g.hottest <= 1.0 {
-                    return Err(
-                        "global tempering needs two or more temperatures from 1 to a higher one"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "global tempering needs two or more temperatures from 1 to a higher one",
+                    ));
                 }
                 if g.draws == Some(0)
                     || g.every == Some(0)
                     || g.updates_per_pass <= 0.0
                     || !(g.damping > 0.0 && g.damping <= 1.0)
                 {
-                    return Err(
-                        "global tempering needs a positive number of draws and updates, and a damping in (0, 1]"
-                            .to_owned(),
-                    );
+                    return Err(SettingError::new(
+                        "global tempering needs a positive number of draws and updates, and a damping in \
+                         (0, 1]",
+                    ));
                 }
                 Ok(())
             }
             Self::Local(l) => {
                 if l.temperatures < 2 || !(l.refresh.is_finite() && l.refresh > 0.0) {
-                    return Err(
+                    return Err(SettingError::new(
                         "local tempering needs two or more temperatures and a positive sum of steps between \
-                         refreshes"
-                            .to_owned(),
-                    );
+                         refreshes",
+                    ));
                 }
                 if let Some((a, b)) = l.beta
                     && !(a.is_finite() && b.is_finite() && a >= 1.0 && b >= 1.0)
                 {
-                    return Err(format!(
+                    return Err(SettingError::new(format!(
                         "the beta prior of inverse temperatures needs two numbers of at least 1, not {a} and {b}"
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -333,7 +331,7 @@ const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 
                         global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
 impl FromStr for Temper {
-    type Err = String;
+    type Err = SettingError;
 
     /// Reads a policy:
     ///
@@ -346,8 +344,8 @@ impl FromStr for Temper {
     /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
     ///
     /// `inf` passes never cool.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || POLICIES.to_owned();
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let wrong = || SettingError::new(POLICIES);
         let (name, rest) = match text.split_once('=') {
             None => (text, None),
             Some((name, rest)) => (name, Some(rest)),
@@ -358,7 +356,7 @@ impl FromStr for Temper {
                 let (pass, t) = point.split_once(':').ok_or_else(wrong)?;
                 Ok((number(pass)?, number(t)?))
             });
-            let schedule = Self::Schedule(points.collect::<Result<_, String>>()?);
+            let schedule = Self::Schedule(points.collect::<Result<_, SettingError>>()?);
             schedule.check()?;
             return Ok(schedule);
         }
@@ -425,17 +423,18 @@ impl FromStr for Temper {
     }
 }
 
-/// The largest number of temperatures that is not a slip of the keyboard: each costs a sum over topics or points.
+/// The largest number of temperatures. A larger number is probably a typing error, because each temperature costs a sum
+/// over topics or points.
 const MOST_TEMPERATURES: usize = 10_000;
 
 /// A number of temperatures, or the default.
-fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
+fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
     match text.map(str::parse) {
         None => Ok(usual),
         Some(Ok(size @ 2..=MOST_TEMPERATURES)) => Ok(size),
-        Some(_) => Err(format!(
+        Some(_) => Err(SettingError::new(format!(
             "a grid must have 2 to {MOST_TEMPERATURES} temperatures"
-        )),
+        ))),
     }
 }
 

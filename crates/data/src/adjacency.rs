@@ -2,8 +2,10 @@
 //!
 //! Three formats, distinguished by their content:
 //!
-//! - **INLA**: the number of nodes, then for every node its number, how many neighbours it has, and their numbers;
-//! - **BUGS**: JSON with `num` (neighbours of each node) and `adj` (their numbers, one node after the other);
+//! - **INLA**: the number of nodes, followed for every node by its number, the number of its neighbours, and their
+//!   numbers;
+//! - **BUGS**: JSON with `num` (the number of neighbours of each node) and `adj` (their numbers, one node after
+//!   another);
 //! - **edge list**: two numbers per line, separated by a comma or blanks. A header is skipped.
 //!
 //! Nodes are numbered from 0 if a 0 occurs in the file, and otherwise from 1.

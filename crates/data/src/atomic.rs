@@ -63,7 +63,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Opens a new hidden file next to the target. The process id and a counter keep writers apart.
+/// Opens a new hidden file next to the target. The process id and a counter make the names of concurrent writers
+/// differ.
 fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Temporary, File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -116,7 +117,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems cannot open a folder as a file, so their rename determines the durability.
+/// Other systems cannot open a folder as a file, so there the rename alone determines the durability.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

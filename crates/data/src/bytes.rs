@@ -32,7 +32,7 @@ impl Bytes {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
@@ -72,7 +72,7 @@ impl Deref for Bytes {
     }
 }
 
-/// A mapped file. Other processes may write to it, which Jensen cannot prevent, so every reader calls
+/// A mapped file. Jensen cannot prevent other processes from writing to it, so every reader calls
 /// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
 /// read, which the command converts to an error.
 #[derive(Debug)]

@@ -98,7 +98,7 @@ impl Coordinates {
         Ok(made)
     }
 
-    /// Whether it has no names.
+    /// Whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.coords.is_empty()
     }
@@ -114,8 +114,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. It ignores a duplicate name, a name that denotes the draws, and names for
-    /// a different number of dimensions.
+    /// The names of a variable's dimensions. It ignores duplicate names, names that denote the draws, and lists with
+    /// the wrong number of dimensions.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -147,8 +147,8 @@ impl Coordinates {
         })
     }
 
-    /// Checks that all named dimensions exist, by the shapes of the written variables. `declared` has the dimensions of
-    /// all variables that the model declares.
+    /// Checks that all named dimensions exist, by the shapes of the written variables. `declared` contains the
+    /// dimensions of all variables that the model declares.
     ///
     /// # Errors
     /// Fails if the dimensions belong to an unknown variable or have the wrong number, or the labels belong to an

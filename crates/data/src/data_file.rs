@@ -42,7 +42,7 @@ impl DataFile {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
@@ -93,8 +93,8 @@ impl DataFile {
         self.parse_apart()?.whole()
     }
 
-    /// The values, with values that are not data (strings, missing values) kept separately: [`DataSet::refusal`]
-    /// has them.
+    /// The values, with those that are not data (strings, missing values) kept separately: [`DataSet::refusal`] has
+    /// them.
     ///
     /// # Errors
     /// If the file does not follow its format.

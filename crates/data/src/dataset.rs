@@ -74,7 +74,7 @@ impl Value {
         }
     }
 
-    /// For readers, which have checked the shape while reading.
+    /// Creates a value for a reader, which has checked the shape while reading.
     pub(crate) fn from_parts(shape: Vec<usize>, elements: Elements) -> Self {
         Self { shape, elements }
     }
@@ -98,7 +98,7 @@ impl Value {
         }
     }
 
-    /// Whether it is an array without elements.
+    /// Whether the value is an array without elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -130,7 +130,7 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 pub struct DataSet {
     entries: Vec<(String, Value)>,
     index: BTreeMap<String, usize>,
-    /// Rows of the table that they are the columns of.
+    /// Number of rows, if the values are the columns of a table.
     rows: Option<usize>,
     /// Variables whose values are not data, with the reason.
     refused: BTreeMap<String, DataError>,
@@ -170,7 +170,7 @@ impl DataSet {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data, if all values of the file are.
+    /// The data set, if all values of the file are data.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -202,8 +202,8 @@ impl DataSet {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// [`from_csv`](Self::from_csv) with the words of some columns numbered as in `levels`, the ordered words of an
-    /// earlier table, so that a word keeps its number.
+    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, the ordered words of an
+    /// earlier table. A word then has the same number in both tables.
     ///
     /// # Errors
     /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among a column's levels.

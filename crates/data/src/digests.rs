@@ -17,7 +17,7 @@ use crate::run_dir::{Artefact, RunDir};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digests(BTreeMap<String, String>);
 
-/// The file, which is itself protected.
+/// The contents of the file of digests. `digest` protects the file itself.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -37,12 +37,12 @@ impl Digests {
         Ok(())
     }
 
-    /// Announces a file that will be written.
+    /// Records a file that will be written with these bytes.
     pub fn note_bytes(&mut self, name: &str, bytes: &[u8]) {
         self.0.insert(name.to_owned(), hex(Sha256::digest(bytes)));
     }
 
-    /// Writes them down.
+    /// Writes the digests to the folder.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

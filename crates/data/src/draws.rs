@@ -74,7 +74,7 @@ pub(crate) fn is_storable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(breaks)
 }
 
-/// Draws from an approximation, with the log densities that judge them.
+/// Draws from an approximation, with the log densities needed to assess them.
 ///
 /// `draws` holds one row per draw; a row holds the variables one after the other, and a variable holds its scalars in
 /// **column-major** order (first index fastest), like the columns of CmdStan's CSV.
@@ -89,7 +89,7 @@ pub struct DrawsTable {
 }
 
 impl DrawsTable {
-    /// Checks the names and the lengths: `log_p.len()` draws, each a row of as many scalars as the variables have.
+    /// Checks the names and the lengths: `log_p.len()` draws, each a row with all scalars of the variables.
     ///
     /// `log_p` is the model's log density of each draw on the unconstrained scale (log-Jacobian included), `log_g` the
     /// approximation's log density there, so that `log_p − log_g` is the log importance weight.
@@ -192,8 +192,8 @@ impl DrawsTable {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values: the
-    /// mean of log σ gives the median of σ.
+    /// The values at the unconstrained mean of the approximation, if known. This is not the mean of the values. For
+    /// example, the mean of log σ corresponds to the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }

@@ -39,7 +39,7 @@ pub(crate) struct Header {
     pub(crate) shape: Vec<usize>,
     /// The type of its elements.
     pub(crate) element: Element,
-    /// Their beginning.
+    /// The offset of the first element.
     pub(crate) start: usize,
 }
 

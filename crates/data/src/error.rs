@@ -60,7 +60,7 @@ pub struct ParseError {
     pub message: String,
     /// The part of the line around the position.
     pub excerpt: String,
-    /// Characters of `excerpt` before the position.
+    /// Number of characters of `excerpt` before the position.
     pub excerpt_offset: usize,
 }
 

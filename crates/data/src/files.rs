@@ -58,7 +58,7 @@ pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Rejects paths that are neither a file nor a folder, whose reader might wait forever.
+/// Rejects paths that are neither a file nor a folder, because a reader might wait forever.
 ///
 /// # Errors
 /// Fails if the path is a pipe, a socket or a device.

@@ -40,7 +40,7 @@ pub(crate) fn write(data: &DataSet) -> String {
     text
 }
 
-/// Writes the block number `index` of the blocks of shape `rest` that make up a value.
+/// Writes block number `index` of a value that consists of blocks of shape `rest`.
 fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
     use std::fmt::Write;
     let list = |text: &mut String,

@@ -1,7 +1,7 @@
 //! Typed look-up of data variables, for the `data` block of a model.
 //!
 //! Errors name the variable, the declared type and the content of the data. As in CmdStan, a declared array without
-//! elements may be omitted or be written as any empty list, and integers are accepted for reals but not vice versa.
+//! elements may be omitted or written as any empty list. Integers are accepted for reals, but not vice versa.
 
 use std::borrow::Cow;
 

@@ -56,7 +56,7 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     })
 }
 
-/// Columns that one task copies from a row-major matrix: eight numbers make a cache line.
+/// Number of columns that one task copies from a row-major matrix: eight numbers make a cache line.
 const TOGETHER: usize = 8;
 
 /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.

@@ -92,8 +92,8 @@ pub struct RunDir {
 
 impl RunDir {
     /// Locks a folder for a run of `command` (such as `fit`). It creates the folder with its parents, uses an empty
-    /// one, or uses one that an earlier run of the same command wrote (whose files remain until they are replaced or
-    /// [`RunDir::clear`]ed). Refuses a file, and a folder with foreign files.
+    /// folder, or uses one written by an earlier run of the same command, whose files remain until they are replaced or
+    /// [`RunDir::clear`]ed. Refuses a file, and a folder with foreign files.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
             return Err(DataError::invalid(format!(
@@ -209,7 +209,8 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a new one's.
+    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a file of the new
+    /// run.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
@@ -218,7 +219,8 @@ impl RunDir {
     }
 
     /// Prepares the folder for a new run. A finished fit is moved aside within the folder until
-    /// [`RunDir::forget_earlier`], and [`RunDir::bring_back`] restores it; files of an unfinished run are removed.
+    /// [`RunDir::forget_earlier`] is called, and [`RunDir::bring_back`] restores it. Files of an unfinished run are
+    /// removed.
     ///
     /// # Errors
     /// Fails if a file cannot be moved or removed. The finished fit then stays in place.

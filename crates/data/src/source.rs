@@ -2,7 +2,7 @@
 
 use crate::error::{DataError, ParseError};
 
-/// Characters of a line shown on either side of an error. Data files often keep megabytes on one line.
+/// Number of characters of a line shown on either side of an error. Data files often have megabytes on one line.
 const EXCERPT_REACH: usize = 36;
 
 /// Text, a position in it (in bytes) and its file name for messages.

@@ -47,7 +47,7 @@ pub struct StanCsvHeader {
 pub struct AdviConfig {
     /// Largest number of iterations.
     pub iter: u64,
-    /// Draws of a gradient.
+    /// Number of draws per gradient.
     pub grad_samples: u64,
     /// Number of draws of an estimate of the bound.
     pub elbo_samples: u64,
@@ -57,7 +57,7 @@ pub struct AdviConfig {
     pub adapted: bool,
     /// Relative tolerance of the bound.
     pub tol_rel_obj: f64,
-    /// Iterations between estimates of the bound.
+    /// Number of iterations between estimates of the bound.
     pub eval_elbo: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::error::DataError;
 /// Version of `fit.json` for every command. Names and meanings of fields are stable, and fields may be added.
 pub const FIT_FORMAT: u32 = 1;
 
-/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Non-finite numbers are
+/// A fit in numbers. Field names and meanings are stable, and fields may be added at the end. Non-finite numbers are
 /// written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
@@ -21,7 +21,7 @@ pub struct FitSummary {
     pub format: u32,
     /// The end of the run, with advice.
     pub status: String,
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub converged: bool,
     /// Whether the draws can be trusted, by their importance weights, or because they were refined and have mixed.
     pub trusted: bool,
@@ -34,9 +34,9 @@ pub struct FitSummary {
     /// Pareto k̂ of the importance weights.
     #[serde(deserialize_with = "null_is_nan")]
     pub khat: f64,
-    /// Iterations taken.
+    /// Number of iterations taken.
     pub iterations: u64,
-    /// Minibatches evaluated: One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
+    /// Minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
     pub oracle_calls: u64,
     /// Seconds by stage.
     pub seconds: Seconds,
@@ -63,8 +63,8 @@ pub struct FitSummary {
     /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
-    /// Number of modes with equal mass that permutations of array elements generate from the fitted mode, including
-    /// itself; omitted if there is only one.
+    /// Number of modes of equal mass that permutations of array elements generate from the fitted mode, including that
+    /// mode; omitted if there is only one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
     /// The refinement, if there was one.
@@ -84,7 +84,7 @@ fn is_one(count: &u64) -> bool {
 /// The result of a refinement from the approximation to draws of the posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefinementSummary {
-    /// Whether its draws have mixed, so that draws and summaries come from it.
+    /// Whether the draws have mixed, in which case draws and summaries come from the refinement.
     pub used: bool,
     /// Log evidence of the visited region in nats; up to a constant if the density drops constants.
     #[serde(deserialize_with = "null_is_nan")]
@@ -108,6 +108,9 @@ pub struct RefinementSummary {
     pub draws: u64,
     /// Number of gradients, one per draw.
     pub gradients: u64,
+    /// The checks that the approximation alone fails; empty if the refinement was requested, or is needed for a reported
+    /// quantity only.
+    pub because: Vec<String>,
 }
 
 /// Wall-clock seconds of the parts of a fit.

@@ -33,7 +33,7 @@ struct Entry {
     at: usize,
 }
 
-/// Rows that may have no entry: a matrix of more is a mistake in a number.
+/// Largest number of rows without any entry. A matrix with more is probably a mistyped number.
 const MOST_EMPTY: usize = 10_000_000;
 
 /// Relative difference of mirrored entries that is treated as rounding.
@@ -208,7 +208,7 @@ fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
     Ok((size, entries))
 }
 
-/// Both triangles of a file that may have only one.
+/// Both triangles of a matrix whose file may contain only one.
 fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
     if size == 0 {
         return Err(cursor.error(0, "the matrix has no entries"));

@@ -236,7 +236,7 @@ impl Table {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) with a limit on decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on decompressed bytes.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read) does, and for a file beyond the limit.
@@ -272,7 +272,7 @@ impl Table {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
 
-    /// The arrays of an NPZ file: a vector is a column of its name, a matrix `x` gives `x1`, `x2`, ….
+    /// The arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`, `x2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPZ file, or the arrays differ in their number of rows.

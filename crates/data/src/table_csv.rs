@@ -20,7 +20,7 @@ const NO_VALUE: &str = "a value in every row, but this cell is empty: remove suc
                         values parameters of their own";
 
 /// Largest number of stored locations in the file, each of which needs a scan of the text before it. For further
-/// columns, messages name no line.
+/// columns, messages do not name a line.
 const REPORTED: usize = 100;
 
 /// Whether the first row names the columns.

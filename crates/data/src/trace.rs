@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use crate::error::DataError;
 
 /// Appends JSON objects, one per line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
-/// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last one), and
-/// [`TraceWriter::resume`] removes those. Dropping the writer also flushes, but does not report failures.
+/// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last line), which
+/// [`TraceWriter::resume`] removes. Dropping the writer also flushes, but does not report failures.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,

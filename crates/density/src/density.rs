@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 
-/// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable; the caller owns the scratch memory,
-/// which it gets from [`LogDensity::workspace`].
+/// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable. The caller owns the scratch memory,
+/// which [`LogDensity::workspace`] creates.
 ///
-/// * Values are in nats. A method may drop constants, unless it reports an evidence bound.
+/// * Values are in nats. A method may drop constants, unless it reports a bound on the evidence.
 /// * `-∞` is a legal value. A `NaN` value rejects that lane and does not affect the others. The gradient of a lane
 ///   whose value is not finite is unspecified.
-/// * The density owns its threading: an estimator makes one call for its whole batch. The result of
-///   a lane does not depend on how many other lanes there are, nor on the number of threads.
+/// * The density manages its own threads: an estimator makes one call for its whole batch. The result for a lane
+///   depends neither on the number of other lanes nor on the number of threads.
 pub trait LogDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send;
@@ -22,7 +22,7 @@ pub trait LogDensity: Sync {
     /// Scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// Scratch memory for a search for a starting point. Results need only about four correct digits if that is
+    /// Scratch memory for the search for a starting point. Results may be accurate to only about four digits if that is
     /// cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
@@ -31,7 +31,7 @@ pub trait LogDensity: Sync {
     /// `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// Writes the [`value`](Self::value) into `out`, and the gradient with respect to `z` into `grad` (`dim × lanes`).
+    /// Writes the [`value`](Self::value) to `out`, and the gradient with respect to `z` to `grad` (`dim × lanes`).
     fn value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -45,16 +45,15 @@ pub trait LogDensity: Sync {
         None
     }
 
-    /// The cost of a value and gradient per draw, in elementary operations on numbers, about a nanosecond each. `None`
-    /// if the cost is unknown or depends on the point, as with an adaptive solver. With `None`, inference does not
-    /// evaluate the density far from the known mass of the posterior, and refines early instead of checking the fit
-    /// with many draws.
+    /// The cost of a value and gradient per draw, in elementary operations, each of which takes about a nanosecond.
+    /// `None` if the cost is unknown or depends on the point, as with an adaptive solver. If it is `None`, inference
+    /// does not evaluate the density far from the known mass of the posterior, and it refines early instead of checking
+    /// the fit with many draws.
     fn work(&self) -> Option<u64> {
         None
     }
 
-    /// The pairs of coordinates whose mixed second derivative can differ from zero, or `None` if the density does not
-    /// know them.
+    /// The pairs of coordinates whose mixed second derivative may be nonzero; `None` if the density does not know them.
     fn pattern(&self) -> Option<Arc<Pattern>> {
         None
     }
@@ -98,8 +97,8 @@ impl<D: LogDensity> LogDensity for &D {
 
 /// A log density with Hessian-vector products (forward over reverse).
 ///
-/// [`linearize`](Self::linearize) fixes the draws; [`apply`](Self::apply) may then be called many times, for example
-/// by conjugate gradients.
+/// [`linearize`](Self::linearize) fixes the draws. [`apply`](Self::apply) may then be called many times, for example by
+/// conjugate gradients.
 pub trait TwiceDifferentiable: LogDensity {
     /// Fixes the draws at which [`apply`](Self::apply) multiplies.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);

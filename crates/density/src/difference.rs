@@ -4,8 +4,7 @@ use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 /// Gives any [`LogDensity`] Hessian-vector products by central differences of its gradient:
 /// `(∇f(z + hv) − ∇f(z − hv)) / 2h`, where h, chosen for each lane, moves the largest coordinate by
-/// `6e-6 (1 + |z|)`. The relative error is about 1e-10 for smooth densities; one product costs two
-/// gradients.
+/// `6e-6 (1 + |z|)`. The relative error is about 1e-10 for smooth densities. One product costs two gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Differenced<D>(pub D);
 
@@ -17,7 +16,7 @@ pub struct DifferencedWorkspace<W> {
     lanes: usize,
 }
 
-/// Cube root of the machine precision: balances truncation and rounding of a central difference.
+/// Cube root of the machine precision, which balances truncation and rounding of a central difference.
 const STEP: f64 = 6.055e-6;
 
 impl<D: LogDensity> LogDensity for Differenced<D> {

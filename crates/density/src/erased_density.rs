@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 
-/// A borrowed [`TwiceDifferentiable`] of any type. It implements the trait and returns the same bits. Each call, for a
-/// whole batch of draws, costs one more indirect call.
+/// A borrowed [`TwiceDifferentiable`] of any type. It implements the trait and returns the same bits. Each call for a
+/// whole batch of draws costs one additional indirect call.
 ///
 /// ```
 /// use jensen_density::{Differenced, ErasedDensity, Lanes, LanesMut, LogDensity};
@@ -59,7 +59,7 @@ impl std::fmt::Debug for DensityWorkspace<'_> {
     }
 }
 
-/// The object-safe face of a density.
+/// The object-safe form of a density.
 trait Erased: Sync {
     fn dim(&self) -> usize;
     fn evaluator(&self, lanes: usize, rough: bool) -> Box<dyn Evaluate + '_>;

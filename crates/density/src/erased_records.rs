@@ -34,8 +34,8 @@ fn concrete<W: 'static>(ws: &mut ErasedWorkspace) -> &mut W {
         .expect("a workspace made by the same density")
 }
 
-/// The methods that compute in a workspace, each stated once. The object-safe form of [`RecordDensity`], its
-/// implementation for every density, and the implementation of [`ErasedRecords`] follow from them.
+/// Generates the methods that compute in a workspace from a single list. The list determines the object-safe form of
+/// [`RecordDensity`], its implementation for every density, and the implementation of [`ErasedRecords`].
 macro_rules! erased {
     ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
         /// The object-safe form of [`RecordDensity`], with the same methods.

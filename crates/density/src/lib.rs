@@ -1,6 +1,6 @@
-//! The contract between models and inference: batched log densities over lanes.
+//! The interface between models and inference: batched log densities over lanes.
 //!
-//! A *lane* is one draw. Matrices of draws are `rows × lanes`, row-major, so the lanes of one coordinate are
+//! A *lane* is one draw. Matrices of draws are `rows × lanes` in row-major order, so the lanes of one coordinate are
 //! contiguous: coordinate `d` of draw `l` is `data[d * lanes + l]`.
 //!
 //! | file | subject |
@@ -14,7 +14,7 @@
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
 //!
-//! The traits document the guarantees for inference.
+//! The traits document the guarantees on which inference relies.
 
 #![cfg_attr(
     not(test),

@@ -1,7 +1,7 @@
 //! The mixed second derivatives of a density.
 
-/// Pairs of coordinates whose mixed second derivative can differ from zero, symmetric and without the diagonal: the
-/// neighbours in the graph of conditional dependence.
+/// Pairs of coordinates whose mixed second derivative may be nonzero, symmetric and without the diagonal. These pairs
+/// are the edges of the graph of conditional dependence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     starts: Vec<usize>,
@@ -9,8 +9,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern that keeps a pair only if each of the two lists the other as a neighbour. A mixed derivative
-    /// does not depend on the order, so it vanishes if either list omits it.
+    /// Creates a pattern that keeps a pair only if each of the two coordinates lists the other as a neighbour. A mixed
+    /// derivative does not depend on the order of differentiation, so it vanishes if either list omits it.
     ///
     /// # Panics
     /// Panics if a neighbour is not a coordinate, which is a bug in the caller.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The source of a reported variable.
+/// The part of the program that a reported variable comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// Declared in the parameters block.
@@ -13,15 +13,14 @@ pub enum VariableKind {
     Generated,
 }
 
-/// One reported variable; its values are flat in column-major order (first index fastest), as in
-/// Stan's CSV files.
+/// One reported variable. Its values are flat in column-major order (first index fastest), as in Stan's CSV files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Name in the model.
     pub name: String,
     /// Extents; empty for a scalar.
     pub shape: Vec<usize>,
-    /// The source of the reported variable.
+    /// The part of the program that the variable comes from.
     pub kind: VariableKind,
     /// Whether every value is an integer.
     pub integer: bool,
@@ -33,31 +32,31 @@ impl Variable {
         self.shape.iter().product()
     }
 
-    /// Whether it has no scalars.
+    /// Whether the variable has no scalars.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The relation of a coordinate to its reported value.
+/// How a coordinate relates to its reported value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// The value, up to a shift and a factor, or a number with no single reported value.
+    /// The coordinate is the value, up to a shift and a factor, or it has no single reported value.
     #[default]
     Identity,
-    /// The logarithm of the value, or the logarithm of its distance from a bound.
+    /// The coordinate is the logarithm of the value or of its distance from a bound.
     Log,
-    /// The logit of the value's position between two bounds.
+    /// The coordinate is the logit of the value's position between two bounds.
     Logit,
 }
 
-/// Differences in nats beyond which values are treated as equal, because standard deviations of logarithms can be so
-/// large that values overflow.
+/// Differences in nats beyond which values are treated as equal. Standard deviations of logarithms can be so large that
+/// values overflow.
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
-    /// The difference between the values at `z` and at `other`. Unit and direction depend only on `other`: the unit is
-    /// the value at `other` for a logarithm, and the smaller of its two shares for a logit.
+    /// The difference between the values at `z` and at `other`. The unit and the direction depend only on `other`: the
+    /// unit is the value at `other` for a logarithm, and the smaller of its two shares for a logit.
     pub fn beside(self, z: f64, other: f64) -> f64 {
         let up = z - other;
         match self {
@@ -88,7 +87,7 @@ pub struct DrawKey {
 /// The reason why a draw has no constrained values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstrainError {
-    /// The model's message (a `reject`, a violated constraint of a transformed parameter, …).
+    /// The model's message, such as that of a `reject` or of a violated constraint on a transformed parameter.
     pub message: String,
 }
 
@@ -100,13 +99,13 @@ impl fmt::Display for ConstrainError {
 
 impl std::error::Error for ConstrainError {}
 
-/// The values of every variable at a draw.
+/// The values of every variable for a draw.
 pub type Constrained = Result<Vec<f64>, ConstrainError>;
 
 /// Looks up the constrained value of a parameter by name: flat, column-major.
 pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
 
-/// The names and the constrained side of a model on ℝᵈ.
+/// The names and the constrained values of a model on ℝᵈ.
 pub trait Posterior: Sync {
     /// The reported variables, in the order in which [`constrain`](Self::constrain) writes them.
     fn variables(&self) -> Vec<Variable>;
@@ -114,7 +113,7 @@ pub trait Posterior: Sync {
     /// Names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
 
-    /// The relation of each of the d coordinates to its reported value; empty if all are the values themselves.
+    /// How each of the d coordinates relates to its reported value; empty if every coordinate is the value itself.
     fn scales(&self) -> Vec<Scale> {
         Vec::new()
     }
@@ -126,9 +125,9 @@ pub trait Posterior: Sync {
     /// Fails if the model rejects the point; `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// The values that [`constrain`](Self::constrain) appends, for one draw per key. `points` has the unconstrained
-    /// points one after the other. The result equals that of single calls up to rounding, and does not depend on which
-    /// draws are requested together.
+    /// The values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
+    /// unconstrained points one after another. The result equals that of single calls up to rounding, and does not
+    /// depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {
@@ -139,12 +138,12 @@ pub trait Posterior: Sync {
         keys.iter().enumerate().map(one).collect()
     }
 
-    /// The best number of draws per request.
+    /// The number of draws per request for which the model is fastest.
     fn together(&self) -> usize {
         1
     }
 
-    /// The unconstrained point of the parameter values that `lookup` gives.
+    /// The unconstrained point with the parameter values that `lookup` returns.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another number of elements or violates its constraint.

@@ -1,23 +1,23 @@
-//! Models of exchangeable records, with separate prior and likelihood, so that any minibatch can be evaluated.
+//! Models of exchangeable records whose prior and likelihood are separate, so that any minibatch can be evaluated.
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 /// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records, evaluated for chosen
 /// records and many draws at once.
 ///
-/// The *prior* contains every term that belongs to no record, including the log-Jacobians of constrained parameters.
-/// The density never scales the likelihood. Estimators apply the weight N/B, and tempering applies its power. Values
-/// are in nats; −∞ is legal, and NaN rejects a lane and never the batch, as for [`LogDensity`]. Every method overwrites
-/// its destination unless its documentation says that it adds.
+/// The *prior* contains every term that does not belong to a record, including the log-Jacobians of constrained
+/// parameters. The density never scales the likelihood. Estimators apply the weight N/B, and tempering applies its
+/// power. Values are in nats. −∞ is allowed, and NaN rejects a single lane but never the batch, as for [`LogDensity`].
+/// Every method overwrites its destination unless its documentation says that it adds.
 ///
 /// Two layouts:
 ///
-/// * *batch*: the chosen records summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
+/// * *batch*: the chosen records are summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
 /// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]` and gives one result.
 ///
-/// Records may repeat in a batch and come in any order; an empty batch gives zeros. The model is immutable; prepared
-/// batches belong to the workspace. The density owns its threading: no bit depends on the number of threads. The other
-/// lanes of a call affect a lane at most through the rounding of matrix products.
+/// Records may repeat in a batch and come in any order. An empty batch gives zeros. The model is immutable, and
+/// prepared batches belong to the workspace. The density manages its own threads, and no bit depends on the number of
+/// threads. Other lanes of a call can affect a lane only through the rounding of matrix products.
 pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send + 'static;
@@ -34,7 +34,7 @@ pub trait RecordDensity: Sync {
     /// `out[l] = log p(z[:, l])`.
     fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// Writes the prior into `out` and its gradient (`d × lanes`) into `grad`.
+    /// Writes the prior to `out` and its gradient (`d × lanes`) to `grad`.
     fn prior_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -46,10 +46,10 @@ pub trait RecordDensity: Sync {
     /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
     fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Writes the summed log likelihood of a batch at every lane into `out`.
+    /// Writes the summed log likelihood of a batch at every lane to `out`.
     fn batch_value(&self, ws: &mut Self::Workspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]);
 
-    /// Writes the summed log likelihood of a batch into `out` and its gradient into `grad`.
+    /// Writes the summed log likelihood of a batch to `out` and its gradient to `grad`.
     fn batch_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -59,7 +59,7 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// Writes Hessian-vector products of the summed log likelihood into `out`, with one direction per lane.
+    /// Writes Hessian-vector products of the summed log likelihood to `out`, with one direction per lane.
     fn batch_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -83,7 +83,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Writes the paired log likelihood into `out` and its gradient into `grad`, lane by lane.
+    /// Writes the paired log likelihood to `out` and its gradient to `grad`, lane by lane.
     fn paired_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -101,7 +101,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Writes Hessian-vector products of the paired log likelihood into `out`, lane by lane.
+    /// Writes Hessian-vector products of the paired log likelihood to `out`, lane by lane.
     fn paired_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -125,9 +125,9 @@ pub trait RecordDensity: Sync {
 
     /// Gradients and Hessian-vector products of groups of records, each group at its own point, summed over all groups:
     /// *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d
-    /// each). Metadata of a table of parameters.
+    /// each).
     ///
-    /// The default makes one call per group in the batch layout; a model that can share work between groups overrides
+    /// The default makes one call per group in the batch layout. A model that can share work between groups overrides
     /// it.
     fn grouped(
         &self,
@@ -151,20 +151,20 @@ pub trait RecordDensity: Sync {
     }
 
     /// Replaces `coordinates` by those on which the likelihood of `batch` depends, in ascending order without
-    /// repetition, if these are few; `false`, the default, if they are many or unknown. A model gives the same kind of
-    /// answer for every batch.
+    /// repetition, if there are few of them. Returns `false`, the default, if there are many or they are unknown. A
+    /// model gives the same kind of answer for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
     }
 
-    /// The view as a linear predictor, if the likelihood is one.
+    /// The view as a linear predictor, if the likelihood has that form.
     fn linear(&self) -> Option<&dyn LinearPredictor> {
         None
     }
 
-    /// The first record of each block and N at the end, if the records' data are read one block at a time. Callers that
-    /// can choose an order visit one block after the other. `None`, the default, if all data are in memory.
+    /// The first record of each block followed by N, if the data are read one block at a time. Callers that can choose
+    /// an order visit the blocks one after another. `None`, the default, if all data are in memory.
     fn blocks(&self) -> Option<&[u32]> {
         None
     }
@@ -193,8 +193,8 @@ pub struct Group<'a> {
 /// A likelihood that depends on z only through K linear predictors per record: `log p(xₙ | z) = ℓₙ(ηₙ)` with `ηₙ = Aₙ
 /// z` of length K (no offset depends on z).
 ///
-/// Predictors of a batch of B records are a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is row
-/// `b·K + k`. An algorithm that stores ηₙ no longer needs the point z.
+/// The predictors of a batch of B records form a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is
+/// row `b·K + k`. An algorithm that stores ηₙ no longer needs the point z.
 pub trait LinearPredictor: Sync {
     /// K.
     fn width(&self) -> usize;
@@ -208,8 +208,8 @@ pub trait LinearPredictor: Sync {
         eta: LanesMut<'_>,
     );
 
-    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`), and only to the coordinates of [`RecordDensity::support`], if it has
-    /// any.
+    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`), but only to the coordinates of [`RecordDensity::support`] if there
+    /// are any.
     fn adjoint(
         &self,
         scratch: &mut PredictorScratch,
@@ -227,7 +227,7 @@ pub trait LinearPredictor: Sync {
     /// `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
     fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Expectations under independent normal coordinates, if the link has them.
+    /// Expectations under independent normal coordinates, if the link provides them.
     fn expectations(&self) -> Option<&dyn LinkExpectations> {
         None
     }
@@ -272,7 +272,7 @@ pub trait LinkExpectations: Sync {
 pub struct PredictorScratch {
     /// The batch to which `values` belong.
     pub batch: Vec<u32>,
-    /// Numbers in a layout that the model chooses.
+    /// Numbers in a layout of the model's choice.
     pub values: Vec<f64>,
 }
 
@@ -302,13 +302,13 @@ fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// All records of a [`RecordDensity`] as one density: the prior plus the whole likelihood, summed over chunks of
-/// records in order. A weighted [sample](Self::sample) can represent all of them.
+/// All records of a [`RecordDensity`] as a single density: the prior plus the whole likelihood, summed over chunks of
+/// records in order. A weighted [sample](Self::sample) can stand in for all of them.
 #[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,
     chunk: usize,
-    /// The representing records, and the weight of each.
+    /// The records in the sample, and the weight of each.
     sample: Option<(Vec<u32>, f64)>,
 }
 
@@ -323,7 +323,7 @@ pub struct AllRecordsWorkspace<W> {
     lanes: usize,
 }
 
-/// Records that are evaluated together: enough to use every lane, few enough to stay in cache.
+/// Number of records that are evaluated together: enough to use every lane, and few enough to stay in the cache.
 const STRIDE: usize = 1024;
 
 impl<D: RecordDensity> AllRecords<D> {
@@ -336,8 +336,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// The density in which the given records represent all N of `density`, with weight N over their number. Its own
-    /// [`LogDensity`] exposes no records.
+    /// The density in which the given records represent all N records of `density`, each with weight N divided by their
+    /// number. Its [`LogDensity`] exposes no records.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {

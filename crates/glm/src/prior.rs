@@ -101,7 +101,7 @@ impl Prior for StandardNormal {
 /// `width` coordinates, `m, s ~ normal(0, 1)` and `β_g ~ normal(m, exp(s))`, coordinate by coordinate.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonNormal {
-    /// Coordinates of a group.
+    /// Number of coordinates per group.
     pub width: usize,
     /// Number of groups.
     pub groups: usize,

@@ -13,8 +13,8 @@ use crate::ops::{ElemOp, Op};
 use crate::passes;
 use crate::pattern::pattern;
 
-/// Bytes that a linearisation may store. Beyond this, reading them back from memory would cost more than recomputing
-/// them, and every product recomputes the primal values.
+/// Bytes that a linearisation may store. Beyond this size, reading them back from memory would cost more than
+/// recomputing them, so every product recomputes the primal values.
 const SAVED_LIMIT: usize = 4 << 20;
 
 /// The settings for executing a graph.
@@ -22,7 +22,7 @@ const SAVED_LIMIT: usize = 4 << 20;
 pub struct Execution {
     /// The instruction set.
     pub simd: Simd,
-    /// The largest number of threads. With one, the caller's thread does the work.
+    /// The largest number of threads. If it is 1, the caller's thread does the work.
     pub threads: usize,
 }
 
@@ -143,7 +143,7 @@ impl Columns {
     /// Adds to lanes.
     ///
     /// # Safety
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
@@ -163,11 +163,11 @@ impl GraphDensity {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// [`new`](Self::new) for batches of at most `capacity` records, or of all records if they are fewer. Memory and
-    /// blocks of lanes are planned for this number. The first records are bound.
+    /// Like [`new`](Self::new), but for batches of at most `capacity` records, or of all records if there are fewer.
+    /// Memory and blocks of lanes are planned for this number. The first records are bound.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics as [`new`](Self::new) does.
     pub fn for_batches(graph: &Graph, execution: Execution, capacity: usize) -> Self {
         match Self::made(graph, execution, capacity, &|| None) {
             Ok(density) => density,
@@ -175,14 +175,14 @@ impl GraphDensity {
         }
     }
 
-    /// [`new`](Self::new), which ends once `asked` returns a reason. Construction calls it before each step, and
-    /// occasionally within differentiation.
+    /// Like [`new`](Self::new), but construction ends once `asked` returns a reason. Construction calls `asked` before
+    /// each step, and occasionally during differentiation.
     ///
     /// # Errors
     /// Returns the reason.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics as [`new`](Self::new) does.
     pub fn new_unless(
         graph: &Graph,
         execution: Execution,
@@ -275,8 +275,9 @@ impl GraphDensity {
         self.execution.threads = threads.max(1);
     }
 
-    /// Binds a batch of records, which may repeat: values, gradients and Hessian-vector products are then those of the
-    /// density of these records. The plan stays the same. Earlier linearisations become invalid.
+    /// Binds a batch of records, which may contain a record several times. Values, gradients and Hessian-vector
+    /// products are then those of the density of these records. The plan stays the same. Earlier linearisations become
+    /// invalid.
     ///
     /// # Panics
     /// Panics if the batch has more records than planned, or refers to one that does not exist.
@@ -293,7 +294,7 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    /// The programs of second derivatives; `None` if an interrupt ends their construction.
+    /// The programs for second derivatives; `None` if an interrupt ends their construction.
     fn second(&self) -> Option<&SecondOrder> {
         if self.second.get().is_none() {
             let making = self.making.lock();
@@ -356,8 +357,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Computes products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece per block), or
-    /// by the program that computes everything if there are no pieces.
+    /// Computes products of the Hessians at `z` with `v`. The program reads `saved` (one piece per block), or computes
+    /// everything if there are no pieces.
     fn product(
         &self,
         program: &Program,
@@ -396,10 +397,11 @@ impl GraphDensity {
     }
 }
 
-/// Smallest number of values for a thread before another one is woken. For less, the wake-up costs more than it saves.
+/// Smallest number of values per thread before another thread is woken. With fewer values, the wake-up costs more than
+/// it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Lanes of a block. With solvers, at most enough to give every thread one block.
+/// Lanes of a block. With solvers, it is at most the size at which every thread has one block.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -460,7 +462,7 @@ pub(crate) fn for_blocks(
     });
 }
 
-/// The values independent of `v` that a product needs and that cost more than reading them back:
+/// The values independent of `v` that a product needs and that cost more than reading them back from memory:
 /// transcendental functions, reductions and matrix results. Cheap arithmetic is done again.
 fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     let mut tangent = vec![false; graph.len()];

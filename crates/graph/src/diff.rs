@@ -4,15 +4,16 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// Adjoints that reach a node: whole-shape ones (scalars represent uniform ones) and those of some of its elements.
+/// Adjoints that reach a node: those of the whole shape (a scalar stands for equal elements), and those of some of its
+/// elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
     parts: Vec<(NodeId, ScatterMap)>,
 }
 
-/// The adjoints of a node from its users. The adjoint from a per-lane user to a shared node comes from every lane, even
-/// if it is the same for all of them.
+/// The adjoints of a node from its users. The adjoint from a per-lane user to a shared node is summed over all lanes,
+/// even if it is the same for all of them.
 #[derive(Default, Clone)]
 struct Adjoint {
     once: Sources,
@@ -32,14 +33,14 @@ impl Graph {
         }
     }
 
-    /// [`gradient`](Self::gradient), which ends once `asked` returns a reason.
+    /// Like [`gradient`](Self::gradient), but differentiation ends once `asked` returns a reason.
     pub(crate) fn gradient_unless(
         &mut self,
         output: NodeId,
         wrt: &[NodeId],
         asked: &dyn Fn() -> Option<String>,
     ) -> Result<Vec<NodeId>, String> {
-        /// Nodes between two questions.
+        /// Number of nodes between two calls of `asked`.
         const ASK_EVERY: usize = 1024;
         assert!(self.shape(output).is_scalar(), "the gradient of a scalar");
         let active = self.depends_on(wrt);

@@ -5,7 +5,7 @@
 //! ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add the log-Jacobian of the transform
 //! to the density.
 //!
-//! Errors (mismatched lengths, an index out of range) do not panic immediately. The builder keeps the first one with
+//! Errors (mismatched lengths, an index out of range) do not panic immediately. The builder stores the first error with
 //! its location in the source, and [`Builder::try_density`] returns it.
 //!
 //! ```
@@ -183,7 +183,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Columns of data along the record axis: `width` numbers per record, record after record.
+    /// Columns of data along the record axis: `width` numbers per record, one record after another.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
         if width > 0 && !values.len().is_multiple_of(width) {
@@ -323,7 +323,7 @@ impl Builder {
         Ok(GraphDensity::new(&self.try_graph(log_density)?, execution))
     }
 
-    /// [`try_density`](Self::try_density) for programs whose expressions are known to be correct.
+    /// Like [`try_density`](Self::try_density), but for programs whose expressions are known to be correct.
     ///
     /// # Panics
     /// Panics if `try_density` returns an error, with its message.
@@ -469,7 +469,7 @@ impl<'b> Expr<'b> {
         self.gather(&range.collect::<Vec<usize>>())
     }
 
-    /// The elements at `indices`, from zero, with repetitions.
+    /// The elements at `indices`, which count from zero and may repeat.
     #[track_caller]
     pub fn gather(self, indices: &[usize]) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -553,7 +553,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// `self` for elements at which the condition holds (is not zero), otherwise `other`.
+    /// `self` for elements at which the condition holds (is not zero), and otherwise `other`.
     #[track_caller]
     pub fn where_else(self, condition: Expr<'b>, other: impl Operand<'b>) -> Expr<'b> {
         let other = other.expr(self.builder);

@@ -1,8 +1,8 @@
 //! The tables of an expression graph: nodes, constants, index lists, outputs.
 //!
-//! Every value is a flat list of elements for each draw (matrices are column-major) and, at run time, one row of
-//! contiguous lanes for each element. Typed ids point into tables. A node's arguments always precede it, so the node
-//! table is a topological order.
+//! Every value is a flat list of elements for each draw (matrices are column-major). At run time, each element is one
+//! row of contiguous lanes. Typed ids point into tables. A node's arguments always precede it, so the node table is a
+//! topological order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -101,7 +101,7 @@ impl Shape {
         }
     }
 
-    /// Whether it is a single element.
+    /// Whether the shape is a single element.
     pub fn is_scalar(self) -> bool {
         self == Self::SCALAR
     }
@@ -112,8 +112,8 @@ impl Shape {
     }
 }
 
-/// The time at which a value is known, and its number of copies. The order is that of binding, and a result has the
-/// latest placement of its arguments.
+/// The time at which a value is known, and its number of copies. The variants are in the order of binding, and a result
+/// has the latest placement of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
     /// Known when the graph is built, and folded.
@@ -153,7 +153,7 @@ pub struct Input {
 pub enum RecordColumn {
     /// `width` numbers for each record, record after record.
     Values {
-        /// Numbers for each record.
+        /// Number of values per record.
         width: usize,
         /// All records' numbers.
         values: Arc<[f64]>,
@@ -190,7 +190,7 @@ pub struct Graph {
     record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
-/// FNV-1a: fixed, so that hash-consing never depends on the process.
+/// FNV-1a, a fixed hash function, so that hash-consing does not depend on the process.
 #[derive(Clone)]
 struct Fnv(u64);
 
@@ -246,7 +246,7 @@ impl Graph {
         self.nodes.len()
     }
 
-    /// Whether it has no nodes.
+    /// Whether the graph has no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -424,7 +424,7 @@ impl Graph {
         self.intern(data, |data| data.into())
     }
 
-    /// The same for a table that another graph shares, without a copy of its numbers.
+    /// Interns a table that another graph shares, without copying its numbers.
     pub(crate) fn intern_shared(&mut self, data: &Arc<[f64]>) -> ConstId {
         self.intern(data, |_| data.clone())
     }
@@ -460,7 +460,7 @@ impl Graph {
         id
     }
 
-    /// The id of a solver; equal solvers share one.
+    /// The id of a solver. Equal solvers share one id.
     pub(crate) fn intern_solver(&mut self, solver: &Arc<Solver>) -> SolverId {
         let found = self
             .solvers
@@ -472,8 +472,8 @@ impl Graph {
         }))
     }
 
-    /// The id of a record column; equal columns share one. An evaluated graph has columns of one length; a graph under
-    /// construction may have several axes.
+    /// The id of a record column. Equal columns share one id. All columns of an evaluated graph have the same length. A
+    /// graph under construction may have several axes.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -506,8 +506,8 @@ impl Graph {
         id
     }
 
-    /// Adds a node without simplification, even if an equal one exists, for reading the text form. The caller verifies
-    /// it.
+    /// Adds a node without simplification, even if an equal one exists, as needed for reading the text form. The caller
+    /// verifies it.
     pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }

@@ -1,7 +1,7 @@
 //! The expression graph engine: draws as SIMD lanes, graph-to-graph differentiation.
 //!
-//! A [`Graph`] is built once for a model and its data, differentiated into graphs, optimised, and
-//! executed for a block of draws at a time with the draws as the innermost, contiguous dimension.
+//! A [`Graph`] is built once for a model and its data. It is differentiated into further graphs, optimised, and
+//! executed for one block of draws at a time, with the draws as the innermost, contiguous dimension.
 //!
 //! | module | subject |
 //! | --- | --- |

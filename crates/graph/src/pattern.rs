@@ -12,15 +12,15 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Largest number of set members that are visited while sets are joined, which takes some tenths of a second. Beyond it
-/// most pairs are assumed to have a derivative. It is not a limit on time, as families depend on it.
+/// Largest number of set members to visit while sets are joined, which takes some tenths of a second. Beyond this
+/// number, most pairs are assumed to have a derivative. The limit is not one on time, because families depend on it.
 const MOST: usize = 1 << 24;
 
-/// An interned set; 0 is the empty one.
+/// An interned set; 0 is the empty set.
 type SetId = u32;
 
 /// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` if there is a
-/// record axis, or too many elements depend on too many.
+/// record axis, or if too many elements depend on too many coordinates.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -229,9 +229,9 @@ struct Sets {
     unions: HashMap<(SetId, SetId), SetId>,
     /// Number of visited members.
     joined: usize,
-    /// Scratch: which coordinates a union has.
+    /// Scratch memory: which coordinates a union contains.
     marked: Vec<bool>,
-    /// Scratch: the sets that a union has visited.
+    /// Scratch memory: the sets that a union has visited.
     seen: Vec<u32>,
     round: u32,
 }

@@ -1,5 +1,5 @@
-//! The reference evaluator, which is slow: one draw and one node at a time, from the scalar definitions. It shares
-//! only the graph with the executor, and tests compare the two.
+//! The reference evaluator, which is slow: it computes one draw and one node at a time, from the scalar definitions. It
+//! shares only the graph with the executor. Tests compare the two.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
@@ -26,7 +26,7 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
 /// The values of all nodes at one draw, by index, for inspection.
 ///
 /// # Panics
-/// As [`evaluate`].
+/// Panics as [`evaluate`] does.
 pub fn node_values(graph: &Graph, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
     let batch: Vec<u32> = (0..graph.record_count().unwrap_or(0) as u32).collect();
     let nodes: Vec<NodeId> = graph.ids().collect();

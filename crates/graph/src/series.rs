@@ -1,10 +1,10 @@
-//! Finds series that a program builds from standard normal shocks, and builds the same density over the series
-//! themselves.
+//! Finds series that a program builds from standard normal shocks, and builds the same density over the elements of the
+//! series.
 //!
-//! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1) and m_t a function of earlier elements, such as a random walk
-//! or log variances, makes every element depend on all shocks before it. Over z the Hessian is dense; over x an element
-//! interacts only with its neighbours and the parameters of m and s. `z_t = (x_t − m_t)/s_t`, and the log-Jacobian is
-//! `−Σ log |s_t|`.
+//! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements as in a random
+//! walk or for log variances, makes every element depend on all shocks before it. In terms of z the Hessian is dense.
+//! In terms of x, an element interacts only with its neighbours and with the parameters of m and s. `z_t = (x_t −
+//! m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -35,8 +35,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a graph whose first input has the coordinates and whose first output is the log density, for the
-    /// coordinates with location 0 and scale 1 according to `scattered`; `None` if there are none.
+    /// The series of a graph whose first input contains the coordinates and whose first output is the log density, for
+    /// the coordinates that have location 0 and scale 1 according to `scattered`; `None` if there are none.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -171,7 +171,7 @@ struct Search {
 }
 
 impl Search {
-    /// For each shock, the first node that is affine in it and more than one step before the next such node.
+    /// For each shock, the first node that is affine in it and that comes more than one step before the next such node.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -257,7 +257,7 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// The result of a linear operation on an affine argument; `None` if it has two.
+    /// The result of a linear operation on an affine argument; `None` if both arguments are affine.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -307,7 +307,7 @@ impl Search {
     }
 }
 
-/// The elements that each element's location and scale depend on, without indirect ones.
+/// The elements on which the location and the scale of each element depend directly.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {

@@ -1,6 +1,7 @@
 //! The text form of a graph, which prints and parses back.
 //!
-//! Tables come first, then one node per line, then the outputs; blank lines and lines that start with `#` are skipped.
+//! Tables come first, followed by one node per line and the outputs. Blank lines and lines that start with `#` are
+//! skipped.
 //!
 //! ```text
 //! c0 = [1.0, -0.5, inf]
@@ -18,9 +19,9 @@
 //! ```
 //!
 //! A node states its shape (`[]` one element, `[n]`, `[n/record]`), its placement, its operation with attributes and
-//! arguments, and `@site` when the site is known. Numbers are printed with enough digits to read them back exactly; a
-//! NaN other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without simplification,
-//! so ids stay the same; every node is verified as it is read.
+//! arguments, and `@site` when the site is known. Numbers are printed with enough digits to be read back exactly. A NaN
+//! other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without simplification, so
+//! ids do not change. Every node is verified as it is read.
 
 mod solver;
 
@@ -35,7 +36,7 @@ use crate::ir::{
 use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap};
 use crate::verify;
 
-/// Tables of at most this many entries are printed whole by [`Graph::summary`].
+/// [`Graph::summary`] prints tables with at most this number of entries in full.
 const SUMMARY_ENTRIES: usize = 8;
 
 /// The reason why a text is not a graph.

@@ -31,7 +31,7 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
     }
 }
 
-/// [`verify`] in debug builds: a violation is a bug of a pass.
+/// Runs [`verify`] in debug builds, where a violation is a bug in a pass.
 pub(crate) fn debug_verify(graph: &Graph) {
     if cfg!(debug_assertions)
         && let Err(problem) = verify(graph)

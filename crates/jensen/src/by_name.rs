@@ -1,4 +1,4 @@
-//! A fit's results by the program's names: the draws of a variable and the summary of a scalar.
+//! A fit's results by the names in the program: the draws of a variable and the summary of a scalar.
 
 use jensen_data::{DrawsTable, ParameterSummary};
 
@@ -6,7 +6,8 @@ use crate::{Error, Fitted};
 
 /// The draws of one variable.
 ///
-/// A draw is a slice of the variable's elements in column-major order (first index fastest), one number for a scalar.
+/// A draw is a slice of the variable's elements in column-major order (first index fastest), and has one element for a
+/// scalar.
 #[derive(Clone, Copy, Debug)]
 pub struct VariableDraws<'a> {
     table: &'a DrawsTable,
@@ -45,7 +46,7 @@ impl<'a> VariableDraws<'a> {
     /// The draws of one element, counted from 0 in column-major order.
     ///
     /// # Panics
-    /// If the variable has no such element.
+    /// Panics if the variable has no such element.
     pub fn element(&self, element: usize) -> impl ExactSizeIterator<Item = f64> + use<'a> {
         assert!(element < self.elements, "the variable has this element");
         self.iter().map(move |draw| draw[element])

@@ -1,14 +1,15 @@
-//! Automatic centring: Jensen chooses the parameterisation of each group in a hierarchical program from the information
-//! of the data about each element.
+//! Automatic centring: Jensen chooses the parameterisation of each group in a hierarchical program according to how
+//! much information the data have about each element.
 //!
-//! A mean field fitted to the original program estimates the conditional precision of every coordinate. If an element
-//! of a group has a prior standard deviation σ, the share 1/σ² of its posterior precision comes from the prior and the
-//! rest from the data. The power of [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case
-//! makes the element independent of its group's location and scale. For an element that the program non-centres, the
-//! power is the prior's share. Correlated vectors, such as Gaussian processes, are whitened first and then
-//! reparameterised by the information of the data ([`jensen_graph::Site`]) at that mean field. If a program builds a
-//! long series from shocks, the elements of the series become the coordinates ([`jensen_graph::Series`]), provided that
-//! a sparse family can then start. The choice changes neither the posterior nor names and draws.
+//! A mean-field fit to the original program estimates the conditional precision of every coordinate. If an element of a
+//! group has a prior standard deviation σ, the share 1/σ² of its posterior precision comes from the prior, and the rest
+//! comes from the data. The power of [`jensen_graph::Hierarchy`] is set to the share that comes from the data. In the
+//! Gaussian case this makes the element independent of its group's location and scale. For an element that the program
+//! non-centres, the power is the share that comes from the prior. Correlated vectors, such as Gaussian processes, are
+//! first whitened and then reparameterised according to the information in the data ([`jensen_graph::Site`]) at that
+//! mean-field fit. If a program builds a long series from shocks, the elements of the series become the coordinates
+//! ([`jensen_graph::Series`]), provided that a sparse family suits them. The choice does not change the posterior, the
+//! names or the draws.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -32,19 +33,19 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// Number of steps of the mean-field fit, after starts that have converged on a few draws, and its tolerance in units
-/// of the default. The powers need an accuracy of a twentieth, and spreads of that accuracy take a tenth of the time of
-/// an optimum.
+/// Number of steps of the mean-field fit, after starts that have converged on a few draws, and its tolerance as a
+/// multiple of the default. The powers need an accuracy of a twentieth. Spreads of that accuracy take a tenth of the
+/// time of an optimum.
 const STEPS: u64 = 4;
 const LOOSE: f64 = 10.0;
 
 /// First fits.
 const PASSES: usize = 2;
 
-/// Number of draws to judge that fit. It needs no more.
+/// Number of draws for judging this fit. It needs no more.
 const JUDGED: usize = 128;
 
-/// Smallest difference of a power from the program's own that is worth a change.
+/// Smallest difference between a power and the program's own power that justifies a change.
 const GAIN: f64 = 0.05;
 
 /// The reparameterisation of coordinates.
@@ -52,10 +53,10 @@ const GAIN: f64 = 0.05;
 pub struct Centring {
     /// Coordinates of groups, their powers, and the logarithms of typical scales.
     powers: Vec<(u32, f64, f64)>,
-    /// Coordinates of correlated vectors, with the weights and pulls of the data.
+    /// Coordinates of correlated vectors, with the precisions and linear terms of the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
-    /// Whether the fit uses the elements of series as parameters instead of the program's shocks.
+    /// Whether the fit uses the elements of a series as parameters instead of the program's shocks.
     series: bool,
 }
 
@@ -65,7 +66,7 @@ impl Centring {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
 
-    /// Whether it concerns a series.
+    /// Whether the centring concerns a series.
     pub(crate) fn is_of_series(&self) -> bool {
         self.series
     }
@@ -93,7 +94,7 @@ impl Centring {
         sites.into_iter().map(stored).collect()
     }
 
-    /// The coordinates of the first mean-field fit, with correlated vectors whitened.
+    /// The coordinates of the first mean-field fit, in which correlated vectors are whitened.
     fn first(hierarchy: &Hierarchy) -> Self {
         Self {
             sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
@@ -101,8 +102,8 @@ impl Centring {
         }
     }
 
-    /// The suggestion of a mean-field fit over these coordinates: `mean` is its mean on the program's coordinates, and
-    /// `sd` are its standard deviations.
+    /// The centring suggested by a mean-field fit in these coordinates: `mean` is the fit's mean in the program's
+    /// coordinates, and `sd` are its standard deviations.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
             powers: self.next_powers(&hierarchy.at(mean), sd),
@@ -167,11 +168,11 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring that mean-field fits under `control` suggest. It is empty if no group benefits. `None` if a fit was
+    /// The centring suggested by mean-field fits under `control`. It is empty if no group benefits. `None` if a fit was
     /// stopped early.
     ///
-    /// The second fit uses the suggestion of the first, because a mean field sees little of a funnel in the program's
-    /// form.
+    /// The second fit uses the suggestion of the first, because in the program's form a mean-field fit covers little of
+    /// a funnel.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {
@@ -216,9 +217,9 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// The centring that replaces shocks by series, if a fit with these settings then starts with the conditionally
-    /// structured Gaussian and finds a mode for it; otherwise no centring. In the program's coordinates every element
-    /// depends on all earlier shocks. `None` if the search was stopped early.
+    /// The centring that replaces shocks by the elements of series, if a fit with these settings then starts with the
+    /// conditionally structured Gaussian and finds its mode; otherwise no centring. In the program's coordinates every
+    /// element depends on all earlier shocks. `None` if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -250,7 +251,7 @@ impl Model {
         }
     }
 
-    /// The model over the coordinates of `centring`. Compiles the density again.
+    /// The model in the coordinates of `centring`. Compiles the density again.
     ///
     /// # Errors
     /// Fails if the centring belongs to another program.
@@ -279,15 +280,15 @@ impl Model {
 
 /// The result of a first fit.
 enum Pilot {
-    /// The mean on the program's coordinates, and the standard deviations on the recentred coordinates.
+    /// The mean in the program's coordinates, and the standard deviations in the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
     /// The fit found no mean.
     Nothing,
-    /// The user interrupted the fit, or its time is up. Its state is not reproducible.
+    /// The user interrupted the fit, or the time is up. Its state is not reproducible.
     Stopped,
 }
 
-/// A program over recentred coordinates: the same posterior, with the same names.
+/// A program in recentred coordinates, with the same posterior and the same names.
 pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
@@ -298,7 +299,7 @@ pub struct CentredModel<'a> {
 }
 
 impl CentredModel<'_> {
-    /// The points on the program's coordinates, concatenated.
+    /// The points in the program's coordinates, concatenated.
     fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
         let program = self.forward.get_or_init(|| {
             let graph = compact(&optimise(self.ways.forward_graph()));
@@ -471,7 +472,7 @@ impl Posterior for CentredModel<'_> {
     }
 }
 
-/// Some of the variables of a model, at its centred coordinates.
+/// Some of the variables of a model, in its centred coordinates.
 struct Moved<'a> {
     posterior: Box<dyn Posterior + 'a>,
     model: &'a CentredModel<'a>,

@@ -2,9 +2,9 @@
 //!
 //! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
 //! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
-//! using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. Draws of an approximation carry
-//! their importance weights as well, as in Magnusson, Andersen, Jonasson and Vehtari, *Bayesian leave-one-out
-//! cross-validation for large data*, ICML 2019.
+//! using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. For draws of an approximation,
+//! the weights also correct for the approximation, as in Magnusson, Andersen, Jonasson and Vehtari, *Bayesian
+//! leave-one-out cross-validation for large data*, ICML 2019.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use jensen_math::special::log_sum_exp_slice;
 use serde::Serialize;
 
 use crate::Error;
-use crate::program::Stored;
+use crate::program::StoredFit;
 
 /// Leave-one-out cross-validation of one fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub struct LeaveOneOut {
 }
 
 impl LeaveOneOut {
-    /// Computes the scores from the log likelihood of every observation, one column of draws each, and the log
+    /// Computes the scores from the log likelihood of every observation (one column of draws each) and the log
     /// importance weights of the draws. The weights are 0 for draws of the posterior. `relative_efficiency` is 1 for
     /// independent draws.
     ///
@@ -77,7 +77,7 @@ impl LeaveOneOut {
         Ok(found)
     }
 
-    /// The number of observations with a k̂ above the limit, whose contributions are unreliable.
+    /// The number of observations whose contributions are unreliable because k̂ is above the limit.
     pub fn unreliable(&self) -> usize {
         // A k̂ that could not be computed counts.
         self.khat
@@ -117,7 +117,7 @@ pub struct Candidate {
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits in these folders, best elpd first. Fits without an elpd come last.
+/// Compares the fits in these folders, with the best elpd first. Fits without an elpd come last.
 ///
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
@@ -158,7 +158,7 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
 }
 
 fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let summary = FitSummary::read(&run.artefact(Artefact::Fit)).map_err(Error::Data)?;
     let (table, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;
     let refined = summary.refinement.as_ref().filter(|refined| refined.used);
@@ -204,7 +204,7 @@ mod tests {
     use jensen_math::rng::{Purpose, fill_normals};
     use jensen_math::simd::Simd;
 
-    /// y ~ N(μ, 1), μ ~ N(0, 10²): without y_i the posterior is a normal with known predictive density.
+    /// y ~ N(μ, 1), μ ~ N(0, 10²): without y_i the posterior is a normal whose predictive density is known.
     #[test]
     fn leaving_one_out_is_exact_for_a_normal_mean() {
         let y: Vec<f64> = (0..20)

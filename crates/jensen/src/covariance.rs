@@ -1,10 +1,10 @@
-//! The covariances that a fit reports, and the coordinates of parameters given by name.
+//! The covariances that a fit reports, and the coordinates of named parameters.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 
 use crate::{Error, Problem};
 
-/// The source of the covariances of the draws.
+/// Where the covariances of the draws come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Covariance {
     /// The fitted family itself.
@@ -13,14 +13,14 @@ pub enum Covariance {
     /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family underestimates;
     /// see [`jensen_blackbox::linear_response`].
     LinearResponse {
-        /// Whole parameters (`beta`) or single elements of an unconstrained vector (`beta[2]`). If empty, all
-        /// parameters, which forms a matrix. Other parameters keep their mean-field variances.
+        /// Whole parameters (`beta`) or single elements of an unconstrained vector (`beta[2]`). An empty list means all
+        /// parameters, and the full matrix is formed. Other parameters keep their mean-field variances.
         of: Vec<String>,
     },
 }
 
 impl Covariance {
-    /// Exchanges the covariances of a finished fit.
+    /// Replaces the covariances of a finished fit.
     pub(crate) fn apply<P: Problem>(
         &self,
         problem: &P,
@@ -38,7 +38,7 @@ impl Covariance {
         Ok(())
     }
 
-    /// Checks the names, before a fit.
+    /// Checks the names before a fit.
     pub(crate) fn check<P: Problem>(&self, problem: &P) -> Result<(), Error> {
         match self {
             Self::LinearResponse { of } => coordinates(problem, of).map(|_| ()),
@@ -47,7 +47,7 @@ impl Covariance {
     }
 }
 
-/// The coordinates of named parameters, each once, in increasing order.
+/// The coordinates of named parameters, each listed once, in increasing order.
 fn coordinates<P: Problem>(problem: &P, names: &[String]) -> Result<Vec<usize>, Error> {
     let posterior = problem.posterior();
     let known = posterior.unconstrained_names();
@@ -91,7 +91,7 @@ mod tests {
     use crate::stan::{Build, Model};
     use crate::{Options, fit};
 
-    /// Two regressions: raw predictors make intercepts and slopes correlated.
+    /// Two regressions whose raw predictors make intercepts and slopes correlated.
     const PROGRAM: &str = "
         data { int N; vector[N] x; vector[N] y; }
         parameters { real a; matrix[2, 1] b; real<lower=0> sigma; }

@@ -1,17 +1,17 @@
-//! The errors between a model and its posterior.
+//! The errors that can occur between a model and its posterior.
 
 use std::fmt;
 
 use jensen_blackbox::FitError;
 use jensen_blackbox::records::RecordError;
 use jensen_data::DataError;
-use jensen_run::RunError;
+use jensen_run::{RunError, SettingError};
 
 use crate::stan::ModelError;
 
-/// Everything that ends a fit without a result. A fit that is not trusted is not an error.
+/// An error that ends a fit without a result. A fit that is not trusted is not an error.
 ///
-/// Variants that wrap another crate's error display it unchanged and expose its
+/// A variant that wraps an error of another crate displays it unchanged and exposes its
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -26,6 +26,10 @@ pub enum Error {
     NoStart(String),
     /// Records cannot be fitted by minibatches as requested.
     Records(RecordError),
+    /// A run cannot be resumed from its checkpoint.
+    Run(RunError),
+    /// An error in the formula of a regression, or in its table.
+    Regression(jensen_regress::Error),
     /// An error in a latent Gaussian model or its fit.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
@@ -72,6 +76,8 @@ impl fmt::Display for Error {
             Self::Data(error) => error.fmt(f),
             Self::Fit(error) => error.fmt(f),
             Self::Records(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Regression(error) => error.fmt(f),
             #[cfg(feature = "latent")]
             Self::Latent(error) => error.fmt(f),
             Self::Memory {
@@ -100,6 +106,8 @@ impl std::error::Error for Error {
             Self::Data(error) => error.source(),
             Self::Fit(error) => error.source(),
             Self::Records(error) => error.source(),
+            Self::Run(error) => error.source(),
+            Self::Regression(error) => error.source(),
             #[cfg(feature = "latent")]
             Self::Latent(error) => error.source(),
             _ => None,
@@ -109,7 +117,7 @@ impl std::error::Error for Error {
 
 impl From<jensen_regress::Error> for Error {
     fn from(error: jensen_regress::Error) -> Self {
-        Self::Input(error.to_string())
+        Self::Regression(error)
     }
 }
 
@@ -125,6 +133,12 @@ impl From<DataError> for Error {
     }
 }
 
+impl From<SettingError> for Error {
+    fn from(error: SettingError) -> Self {
+        Self::setting(error)
+    }
+}
+
 impl From<RecordError> for Error {
     fn from(error: RecordError) -> Self {
         Self::Records(error)
@@ -135,6 +149,7 @@ impl From<FitError> for Error {
     fn from(error: FitError) -> Self {
         match error {
             FitError::Records(error) => Self::Records(error),
+            FitError::Run(error) => Self::Run(error),
             error => Self::Fit(error),
         }
     }
@@ -148,8 +163,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// The error of a run that cannot be resumed with these settings.
     fn from(error: RunError) -> Self {
-        Self::setting(error)
+        Self::Run(error)
     }
 }

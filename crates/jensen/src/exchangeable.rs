@@ -1,4 +1,4 @@
-//! Programs over exchangeable records, with separate prior and likelihood, fitted by minibatches.
+//! Programs over exchangeable records, whose prior and likelihood are separate, fitted by minibatches.
 //!
 //! [`compile`] takes the name of the data variable that counts the records. [`fit`](crate::fit) fits its model like any
 //! other, with minibatches or with all records at once.
@@ -55,10 +55,10 @@ pub type ShardModel = Model<AllRecords<RecordShards>>;
 
 /// The record densities of programs.
 pub trait Records: RecordDensity {
-    /// Bytes of one block of lanes on one thread.
+    /// Number of bytes for one block of lanes on one thread.
     fn block_bytes(&self) -> usize;
 
-    /// The failure behind NaN values that the density did not cause, such as data that could not be read.
+    /// The error behind NaN values that the density did not cause, such as data that could not be read.
     fn failure(&self) -> Option<Error> {
         None
     }
@@ -70,7 +70,7 @@ impl Records for RecordGraph {
     }
 }
 
-/// The method, with its minibatch limited to the number of records.
+/// The method with its minibatch limited to the number of records.
 #[must_use]
 pub fn with_at_most(mut method: Method, records: usize) -> Method {
     match &mut method {
@@ -82,13 +82,13 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
     method
 }
 
-/// The method with the estimator that suits model and family: `joint-exact` if the draw can be integrated out, `joint`
-/// for other likelihoods of few linear predictors, whose table is small, and `joint-svrg` for other models.
+/// The method with the estimator that suits the model and the family: `joint-exact` if the draw can be integrated out,
+/// `joint` for other likelihoods of few linear predictors, whose table is small, and `joint-svrg` for other models.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
     records: &impl RecordDensity,
-    family: FamilyChoice,
+    family: &FamilyChoice,
 ) -> Method {
     if let Method::Minibatch(settings) = &mut method {
         let mean_field = matches!(
@@ -110,7 +110,7 @@ pub fn with_usual_estimator(
 /// records.
 ///
 /// # Errors
-/// Fails as [`Model::compile`] does, and for a log density that is not a sum over the records, with the line
+/// Fails as [`Model::compile`] does. Also fails if the log density is not a sum over the records, and names the line
 /// responsible.
 pub fn compile(
     source: &str,
@@ -132,11 +132,11 @@ pub fn compile(
     )
 }
 
-/// [`compile`] for records that come in blocks, with the values that do not belong to records. `open` gives the records
-/// of a checked program.
+/// Like [`compile`], but for records that come in blocks, together with the values that do not belong to records.
+/// `open` returns the records of a checked program.
 ///
 /// # Errors
-/// Fails as [`compile`] does, and for a program that uses all records at once, and unreadable data.
+/// Fails as [`compile`] does, for a program that uses all records at once, and for unreadable data.
 pub fn compile_blocks<S: RecordSource + 'static>(
     source: &str,
     name: &str,
@@ -155,7 +155,8 @@ pub fn compile_blocks<S: RecordSource + 'static>(
     Ok(model.with_more_data(&digest))
 }
 
-/// The same with another density of the records. `made` receives the source that `open` returned, and the other data.
+/// Like [`compile_blocks`], but with another density of the records. `made` receives the source that `open` returned,
+/// and the other data.
 fn compile_with<S: RecordSource + 'static, D: Records>(
     source: &str,
     name: &str,
@@ -198,7 +199,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
 /// A program over records in shards, one Parquet file each. `steps` evaluates the shards.
 ///
 /// # Errors
-/// Returns the errors of [`compile_blocks`], for any of the shards.
+/// Fails as [`compile_blocks`] does, for any of the shards.
 pub fn compile_shards(
     source: &Source,
     shared: &DataSet,

@@ -1,10 +1,10 @@
-//! [`fit`] turns a problem into a posterior with draws and a verdict.
+//! [`fit`] computes the posterior of a problem, with draws and a verdict.
 
 use std::cell::RefCell;
 use std::time::Instant;
 
 use jensen_blackbox::{
-    Approximation, FamilyChoice, FamilyKind, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
+    Approximation, FamilyChoice, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
 };
 use jensen_data::ParameterSummary;
 use jensen_density::{LogDensity, VariableKind};
@@ -45,7 +45,7 @@ pub struct Options {
     pub threads: usize,
     /// Limit on the bytes that the fit may use.
     pub memory_limit: u64,
-    /// The source of the covariances of the draws.
+    /// Where the covariances of the draws come from.
     pub covariance: Covariance,
 }
 
@@ -76,9 +76,10 @@ impl Options {
         self
     }
 
-    /// Sets the family of the approximation. By default the policy chooses it.
-    pub fn family(mut self, family: FamilyKind) -> Self {
-        self.settings.family = FamilyChoice::Only(family);
+    /// Sets the family of the approximation: a [`FamilyKind`](jensen_blackbox::FamilyKind), or
+    /// [one of your own](crate::family). By default the policy chooses it.
+    pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
+        self.settings.family = family.into();
         self
     }
 
@@ -94,26 +95,26 @@ impl Options {
         self
     }
 
-    /// Sets whether to resample the draws by importance weights from ten times as many (default no).
+    /// Sets whether to resample the draws by importance weights from ten times as many (by default no).
     pub fn resample(mut self, resample: bool) -> Self {
         self.resample = resample;
         self
     }
 
-    /// Sets the source of the covariances of the draws (default the family).
+    /// Sets where the covariances of the draws come from (by default the family).
     pub fn covariance(mut self, covariance: Covariance) -> Self {
         self.covariance = covariance;
         self
     }
 
-    /// Sets the number of threads that compute the constrained values of draws (default 1). A Stan program gets the
-    /// number of threads for its density from [`Build`](crate::stan::Build).
+    /// Sets the number of threads that compute the constrained values of draws (by default 1). For a Stan program,
+    /// [`Build`](crate::stan::Build) sets the number of threads of its density.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Limits the memory that the fit may use, in bytes (default 8 GiB).
+    /// Limits the memory of the fit, in bytes (by default 8 GiB).
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -128,17 +129,16 @@ impl Options {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fitted {
-    /// The result of the optimisation with its checks.
+    /// The result of the optimisation, with its checks.
     pub fit: Fit,
     /// The identity of the run in checkpoints.
     pub identity: Identity,
     /// Refined draws if a refinement has mixed, otherwise draws of the approximation.
     pub sample: Sample,
-    /// A summary of every reported scalar, in the order of the columns: from refined draws, from weighted draws of the
-    /// approximation, or from the sample.
+    /// A summary of every reported scalar, in the order of the columns. It is computed from refined draws, from
+    /// weighted draws of the approximation, or from the sample.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution the reported draws of the approximation do not represent, even with
-    /// weights.
+    /// The first quantity whose distribution the draws of the approximation do not represent, even with weights.
     moved: Option<String>,
     /// Estimates of the ELBO along the run, including the part before a resume.
     pub history: Vec<HistoryPoint>,
@@ -155,7 +155,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// The reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and unusable draws.
+    /// The reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and draws that cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -233,9 +233,9 @@ impl Fitted {
     }
 }
 
-/// Fits a problem without a limit on time, progress or checkpoints.
+/// Fits a problem without a time limit, progress display or checkpoints.
 ///
-/// It also returns a fit that is not trusted: check [`Fitted::trusted`] and [`Fitted::warnings`].
+/// The function also returns a fit that is not trusted, so check [`Fitted::trusted`] and [`Fitted::warnings`].
 ///
 /// # Errors
 /// Fails if the problem has no parameters, no starting point has a finite density, or it would take more
@@ -252,7 +252,7 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
     fit_with(problem, options, Control::new(budget, &clock, &mut silent))
 }
 
-/// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
+/// Fits a problem with the budget, observer, checkpoints and cancellation given by `control`.
 ///
 /// # Errors
 /// Fails as [`fit`] does, and for a checkpoint that does not belong to this run.
@@ -344,7 +344,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// The variable of every unconstrained coordinate: the part of its name before the subscripts.
+/// The variable to which each unconstrained coordinate belongs: the part of its name before the subscripts.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {
@@ -357,13 +357,13 @@ fn variables_of(coordinates: &[String]) -> Vec<usize> {
     numbers.collect()
 }
 
-/// The memory of a fit, without the problem and its data.
+/// The memory of a fit, excluding the problem and its data.
 pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();
     let dim = problem.density().dim();
     Footprint::of_fit(
-        options.settings.family,
+        &options.settings.family,
         options.settings.method.lanes(dim),
         &Space::of(problem.density()),
         options.draws,
@@ -373,7 +373,7 @@ pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint
     )
 }
 
-/// Stores the estimates of the bound and passes on everything.
+/// Stores the estimates of the bound, and passes every call on to another observer.
 struct Historian<'a> {
     inner: &'a mut dyn Observer,
     history: Vec<HistoryPoint>,

@@ -19,7 +19,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Checks a program and binds its data, as for a fit.
+    /// Checks a program and binds its data in the same way as for a fit.
     ///
     /// # Errors
     /// [`Error::Model`] with diagnostics.
@@ -41,8 +41,8 @@ impl Generator {
         &self.model
     }
 
-    /// The generated quantities at every draw of a table, which has the parameters by name and shape. Random numbers
-    /// depend on the seed and the draw. Draws that the program rejects are omitted and counted.
+    /// The generated quantities at every draw of a table, which contains the parameters by name and shape. Random
+    /// numbers depend on the seed and the draw. Draws that the program rejects are omitted and counted.
     ///
     /// # Errors
     /// Fails if the table lacks a parameter, or its number of elements differs.

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jensen_run::{Clock, Control};
 
-/// Seconds for draws after the run's time is up or it was cancelled.
+/// Seconds for drawing after the run's time is up or the run was cancelled.
 const DRAWS: f64 = 0.2;
 
-/// Whether the time of a run is up or a caller cancelled it.
+/// Whether the time of a run is up, or a caller cancelled the run.
 pub struct Haste<'a> {
     watched: Option<(&'a dyn Clock, Option<&'a AtomicBool>)>,
-    /// When the clock's seconds are used up.
+    /// The clock reading at which the time is up.
     deadline: f64,
     /// The time at which this was first noticed.
     since: Cell<Option<f64>>,

@@ -17,7 +17,7 @@
 //! | `posterior` | the posterior of a fit: a mixture over hyperparameters |
 //! | `outcome` | predictions of observations: means, intervals, scores |
 //! | `analysis` | [`fit_analysis`]: factor analysis of tables |
-//! | `stored` | [`Stored`]: a fit as it is kept on disk |
+//! | `stored` | [`StoredPosterior`]: a fit as it is kept on disk |
 //! | `summary` | [`LatentSummary`]: a fit in numbers, `fit.json` |
 //! | `maps` | fields over lines, grids and regions as figures |
 //! | `report_page` | [`report_page()`]: the page about a fit |
@@ -57,9 +57,9 @@ pub use predictions::predictions;
 pub use report_page::{Curve, Page, report_page};
 pub use request::{LatentSpec, parse_likelihood};
 pub use settings::LatentRequest;
-pub use stored::{Stored, StoredPoint};
+pub use stored::{StoredPoint, StoredPosterior};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
-pub use table_model::{Rows, TableModel};
+pub use table_model::{ObservedRows, TableModel};
 pub use view::Files;
 
 /// A digest of bytes, for the identity of runs.

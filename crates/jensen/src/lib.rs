@@ -1,8 +1,7 @@
 //! Variational inference with evidence: a model and data in, a checked posterior out.
 //!
-//! A [`Problem`] is a log density with names for its values: a Stan program bound to data
-//! ([`stan::Model`]), or any density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`]
-//! posterior, with a verdict and its reasons.
+//! A [`Problem`] is a log density with names for its values: a Stan program bound to data ([`stan::Model`]), or any
+//! density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`] posterior, with a verdict and its reasons.
 //!
 //! ```
 //! use jensen::prelude::*;
@@ -31,6 +30,7 @@
 //! | `problem` | [`Problem`], [`Bare`]: the input of a fit |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | [`family`] | families of your own: [`Family`](family::Family) |
 //! | `by_name` | [`VariableDraws`]: draws and summaries by the names of the program |
 //! | [`program`] | Stan programs from files: request, compilation, a fit in a folder |
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
@@ -60,6 +60,7 @@
 //! and the Python package also use modules that this page hides, such as `jensen::blackbox`, which change with every
 //! version. This crate prints nothing, and reads neither the environment nor files.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(test),
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
@@ -74,6 +75,7 @@ mod error;
 pub mod exchangeable;
 #[cfg(feature = "mixture")]
 pub mod factors;
+pub mod family;
 mod fit;
 pub mod fit_many;
 mod generate;
@@ -134,6 +136,7 @@ pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
 pub use generate::Generator;
+pub use jensen_blackbox::{Approximation, LoadError};
 pub use memory::{Footprint, format_bytes};
 #[doc(hidden)]
 pub use outputs::advi_config;
@@ -145,7 +148,7 @@ pub use sample::{Sample, SampleRequest, sample, sample_refined};
 pub use save::Save;
 pub use timing::{DensityTiming, time_density};
 
-/// The README's program is a test.
+/// The program in the README is compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

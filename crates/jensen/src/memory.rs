@@ -1,4 +1,4 @@
-//! The memory of a fit, computed in advance.
+//! The memory of a fit, estimated in advance.
 
 use jensen_blackbox::{FamilyChoice, Method, Space};
 
@@ -7,17 +7,17 @@ use crate::job::Need;
 /// Largest number of bytes of a linearisation; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
 
-/// Number of draw matrices that a method has in memory at once: noise, draws, gradients, directions and products.
+/// Number of matrices of draws that a method stores at once: noise, draws, gradients, directions and products.
 const MATRICES: u64 = 8;
 
-/// Number of parameter vectors that a method has in memory at once: iterates, gradients and the vectors of conjugate
+/// Number of parameter vectors that a method stores at once: iterates, gradients and the vectors of conjugate
 /// gradients.
 const VECTORS: u64 = 16;
 
 /// An estimate of the memory of a fit in bytes, without the model and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Draws and their derivatives during optimisation.
+    /// The draws and their derivatives during optimisation.
     pub lanes: u64,
     /// The family's parameters.
     pub family: u64,
@@ -28,10 +28,10 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The estimate for a method that has `lanes` draws in memory at once and reports `draws` draws of `width` numbers,
-    /// on `threads` threads with blocks of `block_bytes` each.
+    /// The estimate for a method that stores `lanes` draws at once and reports `draws` draws of `width` numbers, on
+    /// `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
-        family: FamilyChoice,
+        family: &FamilyChoice,
         lanes: usize,
         space: &Space,
         draws: usize,
@@ -43,6 +43,7 @@ impl Footprint {
         let number = size_of::<f64>() as u64;
         let parameters = match family {
             FamilyChoice::Only(kind) => kind.parameters(space) as u64,
+            FamilyChoice::Own(family) => family.parameters() as u64,
             // The policy uses full rank only in few dimensions.
             FamilyChoice::Auto => d.saturating_mul(10),
         };
@@ -66,7 +67,7 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// The memory of a fit by this method, with advice on the largest part.
+    /// The memory of a fit by this method, with advice about its largest part.
     pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {
@@ -119,7 +120,7 @@ mod tests {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
         let lanes = |dim| Settings::default().method.lanes(dim);
         let footprint = Footprint::of_fit(
-            family,
+            &family,
             lanes(50_000),
             &50_000.into(),
             1000,
@@ -134,7 +135,7 @@ mod tests {
             .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
-        let small = Footprint::of_fit(family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
+        let small = Footprint::of_fit(&family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
         assert!(
             small
                 .need(&Settings::default().method)

@@ -15,10 +15,10 @@ use jensen_run::Record;
 use crate::job::{Evidence, Judgement, Work};
 use crate::{Fitted, Predictive};
 
-/// Number of points of one stage that summaries and reports keep.
+/// Largest number of points of one stage in summaries and reports.
 const POINTS: usize = 400;
 
-/// Largest number of scalars whose draws a report receives. A report with fewer scalars states this.
+/// Largest number of scalars whose draws a report contains. A report with fewer scalars than the fit states this.
 const MARGINALS: usize = 400;
 
 /// Number of further quantities that a sentence names after the first.
@@ -26,6 +26,7 @@ const NAMED: usize = 4;
 
 /// One estimate of the bound along a run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct HistoryPoint {
     /// The part of the run: `starts`, `meanfield`, `fullrank`, ….
     pub stage: String,
@@ -42,7 +43,7 @@ pub struct HistoryPoint {
 }
 
 impl HistoryPoint {
-    /// The estimate in a trace line, if any.
+    /// The estimate in a line of the trace, if there is one.
     pub fn of(record: &Record) -> Option<Self> {
         let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
         let stage = match (text("stage"), text("phase"), text("family")) {
@@ -62,7 +63,7 @@ impl HistoryPoint {
     }
 }
 
-/// The settings and other contents of a report, except the results.
+/// The contents of a report that are not results, such as the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The model's file or name.
@@ -77,7 +78,7 @@ pub struct About {
     pub predictive: Predictive,
 }
 
-/// The settings of a method under CmdStan's names, with CmdStan's defaults for all methods but ADVI.
+/// The settings of a method under CmdStan's names. For methods other than ADVI they have CmdStan's defaults.
 pub fn advi_config(method: &Method) -> AdviConfig {
     let Method::Advi(settings) = method else {
         return AdviConfig::default();
@@ -116,7 +117,7 @@ impl Fitted {
         let advi = advi_config(&self.settings.method);
         let header = StanCsvHeader {
             model: about.model.clone(),
-            family: self.fit.best().kind.to_string(),
+            family: self.fit.best().family.to_string(),
             draws_of: if refined { "refined" } else { "approximation" }.to_owned(),
             seed: self.settings.seed,
             eta: found.unwrap_or(advi.eta),
@@ -149,12 +150,12 @@ impl Fitted {
         self.judgement().status
     }
 
-    /// The reasons not to trust the fit, with advice, one sentence each, or empty for a trusted fit.
+    /// The reasons not to trust the fit, with advice, one sentence each; empty for a trusted fit.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
 
-    /// Remarks on a trusted fit: earlier families with their k̂, and remarks on the model.
+    /// Remarks on a trusted fit: families that were tried before, with their k̂, and remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -162,11 +163,11 @@ impl Fitted {
                 let e = &result.evaluation;
                 remarks.push(format!(
                     "{} alone: ELBO {:.2} ± {:.2}, k̂ {:.2}",
-                    result.kind, e.elbo.mean, e.elbo.standard_error, e.khat
+                    result.family, e.elbo.mean, e.elbo.standard_error, e.khat
                 ));
             }
         }
-        if self.fit.starts.is_empty() && self.fit.best().kind == FamilyKind::Conditional {
+        if self.fit.starts.is_empty() && self.fit.best().family == FamilyKind::Conditional {
             remarks.push(
                 "Jensen did not search for other modes in this many dimensions; `--family sparse` does"
                     .to_owned(),
@@ -195,7 +196,7 @@ impl Fitted {
         ))
     }
 
-    /// The remark for a fit that describes one of several equivalent labellings.
+    /// The remark about a fit that describes one of several equivalent labellings.
     fn labelling(&self) -> Option<String> {
         let count = self.fit.labellings();
         (count > 1).then(|| {
@@ -229,7 +230,7 @@ impl Fitted {
         self.summary_of(self.judgement())
     }
 
-    /// The summary of a fit that is judged.
+    /// The summary of a fit that has been judged.
     pub(crate) fn summary_of(&self, judged: Judgement) -> FitSummary {
         let best = self.fit.best();
         FitSummary {
@@ -252,7 +253,7 @@ impl Fitted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             parameters: self.parameters(),
             method: self.identity.algorithm.clone(),
-            family: best.kind.to_string(),
+            family: best.family.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: judged.warnings,
             labellings: self.fit.labellings() as u64,
@@ -307,7 +308,7 @@ impl Fitted {
                 false => Fact::khat(khat),
             },
             fact("Method", self.identity.algorithm.clone()),
-            fact("Family", best.kind.to_string()),
+            fact("Family", best.family.to_string()),
             fact("Dimension", self.approximation().dim().to_string()),
             fact("Draws", table.len().to_string()),
             fact("Iterations", self.fit.iterations.to_string()),
@@ -363,7 +364,7 @@ impl Fitted {
         }
     }
 
-    /// The fitted families in order, each with its bound and its k̂, or empty if there was only one.
+    /// The fitted families in order, each with its bound and its k̂; empty if there was only one.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -379,7 +380,7 @@ impl Fitted {
                 (false, _) => "replaced",
             };
             vec![
-                result.kind.to_string(),
+                result.family.to_string(),
                 format!("{:.2} ± {:.2}", e.elbo.mean, e.elbo.standard_error),
                 format!("{:.2}", e.khat),
                 outcome.to_owned(),

@@ -1,8 +1,8 @@
 //! Posterior predictive checks with replicated data sets, and leave-one-out cross-validation.
 //!
-//! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` has one replicated data set per draw.
-//! `log_lik` has the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt and
-//! Gelman, Visualization in Bayesian workflow, JRSS A 182 (2019).
+//! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` contains one replicated data set per draw.
+//! `log_lik` contains the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt
+//! and Gelman, Visualization in Bayesian workflow, JRSS A 182 (2019).
 
 use jensen_data::{DataSet, predicted};
 use jensen_density::VariableKind;
@@ -18,26 +18,26 @@ use crate::stan::column_major;
 /// Largest number of replicated data sets in the check.
 const REPLICATES: usize = 400;
 
-/// Largest number of examined observations, evenly spaced if there are more.
+/// Largest number of observations to examine. If there are more, they are evenly spaced.
 const OBSERVATIONS: usize = 20_000;
 
 /// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
-/// Largest number of observations that the report omits one at a time. `jensen compare` omits any number.
+/// Largest number of observations for which the report shows leave-one-out results. `jensen compare` omits any number.
 const LEFT_OUT: usize = 5_000;
 
 /// Largest number of bars of a histogram.
 const BARS: usize = 30;
 
-/// Number of distinct integers above which they are counts rather than categories, and drawn as a rootogram (Kleiber
-/// and Zeileis, The American Statistician 70, 2016).
+/// Number of distinct integers above which they are treated as counts instead of categories, and drawn as a rootogram
+/// (Kleiber and Zeileis, The American Statistician 70, 2016).
 const ROOTED: usize = 12;
 
 /// Number of bars in a histogram of ranks.
 const EQUAL_BARS: usize = 20;
 
-/// Standard deviations at the ends of a band with 90 % of a normal distribution.
+/// Standard deviations to the ends of a band that contains 90 % of a normal distribution.
 const NINETY: f64 = 1.645;
 
 /// The report's section on predictions.
@@ -79,7 +79,7 @@ impl Predictive {
         found
     }
 
-    /// Adapts the sections to draws of the prior: they compare simulated data sets with the observed one, and omit the
+    /// Adapts the sections to draws from the prior. They compare simulated data sets with the observed one, and omit
     /// comparisons that only a fit can pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
@@ -95,7 +95,7 @@ impl Predictive {
     }
 }
 
-/// Observed data with replicated ones: for each observation its value, and its replicates in increasing order.
+/// Observed and replicated data: for each observation its value, and its replicates in increasing order.
 struct Replicated {
     observed: Vec<f64>,
     /// By observation, then draw.
@@ -406,7 +406,7 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
 mod tests {
     use super::*;
 
-    /// Observations at the quantiles of the uniform distribution, predicted as uniform on 0 to `wide`.
+    /// Observations at the quantiles of the uniform distribution, predicted to be uniform between 0 and `wide`.
     fn uniform(count: usize, draws: usize, wide: f64) -> Replicated {
         let share = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
         Replicated {

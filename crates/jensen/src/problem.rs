@@ -18,7 +18,7 @@ pub trait Problem: Sync {
     /// Names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// The posterior restricted to the requested variables. `None` if the restriction saves no work.
+    /// The posterior restricted to the requested variables. `None` if the restriction would save no work.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
@@ -39,13 +39,13 @@ pub trait Problem: Sync {
         Vec::new()
     }
 
-    /// The failure behind NaN values that the model did not cause, such as data that could not be read. The fit then
-    /// has no result.
+    /// The error behind NaN values that the model did not cause, such as data that could not be read. The fit then has
+    /// no result.
     fn failure(&self) -> Option<Error> {
         None
     }
 
-    /// Bytes of one thread's block of draws, if known.
+    /// Bytes of the block of draws of one thread, if known.
     fn block_bytes(&self) -> usize {
         0
     }
@@ -53,7 +53,7 @@ pub trait Problem: Sync {
 
 /// A density written in Rust as a problem, whose coordinates are the reported values.
 ///
-/// Without names the posterior has one variable, the vector `z`.
+/// Without names the posterior has a single variable, the vector `z`.
 ///
 /// Wrap a density without Hessian-vector products in [`Differenced`](jensen_density::Differenced) first.
 ///

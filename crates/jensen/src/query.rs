@@ -24,10 +24,10 @@ pub struct Query<'a> {
 pub struct Answer {
     /// Log densities in nats.
     pub value: Vec<f64>,
-    /// Gradients, or all NaN if the value is not finite.
+    /// Gradients, which are all NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Vec<f64>>>,
-    /// Hessian-vector products, or all NaN if the value is not finite.
+    /// Hessian-vector products, which are all NaN if the value is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hvp: Option<Vec<Vec<f64>>>,
 }
@@ -35,8 +35,8 @@ pub struct Answer {
 /// Evaluates a density.
 ///
 /// # Errors
-/// [`Error::Input`] if a point or direction has another dimension than the density, or the number of directions is
-/// neither one nor that of the points.
+/// [`Error::Input`] if a point or direction has a different dimension from the density, or if the number of directions
+/// is neither one nor the number of points.
 pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Result<Answer, Error> {
     let dim = density.dim();
     check_dimensions("point", query.points, dim)?;

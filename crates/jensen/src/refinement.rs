@@ -7,10 +7,10 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// Number of coordinates whose marginals the report shows: those with the largest changes.
+/// Number of coordinates whose marginals the report shows. It shows those with the largest changes.
 const SHOWN: usize = 6;
 
-/// Bars of a marginal.
+/// Number of bars in the histogram of a marginal.
 const BARS: usize = 40;
 
 impl Fitted {
@@ -38,7 +38,14 @@ impl Fitted {
             ess: refined.mixing.ess,
             draws: refined.draws.count as u64,
             gradients: refined.calls.gradients,
+            because: self.refined_because(),
         })
+    }
+
+    /// The checks that the approximation alone fails, which are the reasons for its refinement.
+    pub fn refined_because(&self) -> Vec<String> {
+        let reasons = self.fit.against_approximation().into_iter();
+        reasons.map(|reason| reason.sentence).collect()
     }
 
     /// The refinement as a section of the report.
@@ -107,7 +114,7 @@ impl Fitted {
         })
     }
 
-    /// Marginals of the coordinates in which draws and approximation differ most.
+    /// Marginals of the coordinates in which the draws and the approximation differ most.
     fn changed(&self, refined: &Refined) -> Vec<(usize, Chart)> {
         let approximation = self.approximation();
         let (means, sds) = (approximation.mean(), approximation.sd());
@@ -143,7 +150,7 @@ fn ladder(refined: &Refined) -> Chart {
         .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
 }
 
-/// A chart of the density of draws, as bars, and of a normal.
+/// A chart of the density of draws as bars, with that of a normal.
 fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
     let mut sorted = draws.to_vec();
     sorted.sort_by(f64::total_cmp);

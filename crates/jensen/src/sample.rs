@@ -1,4 +1,4 @@
-//! Draws of an approximation on the constrained scale, with the densities for importance weights.
+//! Draws from an approximation on the constrained scale, with the densities for importance weights.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
@@ -14,21 +14,22 @@ const POOL: usize = 10;
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Largest number of values of the draws behind summaries, if they are weighted or refined, but never fewer draws than
-/// requested.
+/// Largest number of values among the draws from which summaries are computed, if the draws are weighted or refined.
+/// There are never fewer draws than requested.
 const SUMMARISED: usize = 4096;
 const NUMBERS: usize = 1 << 22;
 
-/// Index of the random numbers in generated quantities at the mean: no draw's.
+/// Index of the random numbers for generated quantities at the mean, which no draw has.
 const AT_MEAN: u64 = u64::MAX;
 
-/// The numbers that the draws of a run may be which was ended from outside: written within a fraction of a second.
+/// Largest number of values among the draws of a run that was ended from outside, so that they are written within a
+/// fraction of a second.
 pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 
-/// Lanes of one call to the density.
+/// Lanes per call to the density.
 const BLOCK: usize = 512;
 
-/// Lanes of one call after an interrupt.
+/// Lanes per call after an interrupt.
 const HURRIED_BLOCK: usize = 32;
 
 /// The requested draws.
@@ -38,8 +39,8 @@ pub struct SampleRequest {
     pub first: u64,
     /// Number of draws.
     pub draws: usize,
-    /// Whether to choose them by smoothed importance weights from a pool ten times as large (sampling importance
-    /// resampling), which moves the draws from the approximation towards the posterior.
+    /// Whether to choose the draws by smoothed importance weights from a pool ten times as large (sampling importance
+    /// resampling), which moves them from the approximation towards the posterior.
     pub resample: bool,
     /// The approximation's random numbers.
     pub source: NoiseSource,
@@ -51,12 +52,13 @@ pub struct SampleRequest {
 
 /// Draws with names.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Sample {
     /// The draws that the model accepts.
     pub table: DrawsTable,
     /// The variables of the table.
     pub variables: Vec<Variable>,
-    /// The number of draws that the model rejects, which the table omits.
+    /// The number of draws that the model rejects. The table omits them.
     pub rejected: usize,
     /// The reason for the first rejection.
     pub rejection: Option<String>,
@@ -65,7 +67,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The ArviZ groups of the variables, by the names of the generated quantities; `approximate` draws have weights.
+    /// The ArviZ groups of the variables, chosen by the names of the generated quantities. Draws of an approximation
+    /// (`approximate`) have weights.
     pub fn roles(&self, approximate: bool) -> Roles {
         let generated = self.variables.iter();
         let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
@@ -145,7 +148,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Draws from an approximation and computes every reported variable at each.
+/// Draws from an approximation, and computes every reported variable at each draw.
 ///
 /// # Errors
 /// [`Error::Data`] if a name of the model is not allowed in a table of draws.
@@ -157,7 +160,7 @@ pub fn sample<P: Problem>(
     sample_until(problem, approximation, request, &Haste::none())
 }
 
-/// The same, with fewer draws if all would take too long.
+/// Like [`sample`], but with fewer draws if all of them would take too long.
 fn sample_until<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -185,13 +188,14 @@ pub(crate) struct Reported {
     pub sample: Sample,
     /// Summaries, in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity that no draw of the approximation has.
+    /// The first quantity whose distribution no draws of the approximation represent.
     pub moved: Option<String>,
 }
 
-/// The draws to report of a fit, and the summaries: of refined draws if they have mixed, otherwise of the
-/// approximation, by importance weights if `weighted` and the weights are usable. An interrupted run computes fewer
-/// draws if all of them would take long. `made` has the draws of the approximation if they exist already.
+/// The draws to report for a fit, and their summaries. If refined draws have mixed, these are the refined draws, and
+/// otherwise draws of the approximation. The latter are summarised with importance weights if `weighted` is set and the
+/// weights are usable. An interrupted run computes fewer draws if all of them would take long. `made` contains the
+/// draws of the approximation if they already exist.
 ///
 /// # Errors
 /// Fails as [`sample`] does.
@@ -257,14 +261,14 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// The number of draws that make this many numbers.
+/// The number of draws that together contain this number of values.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();
     numbers / width.max(1)
 }
 
-/// The number of draws behind summaries, at most `pool`, and the number to report if `asked` are requested.
+/// The number of draws for the summaries, at most `pool`, and the number to report if `asked` are requested.
 fn sizes<P: Problem>(
     problem: &P,
     (asked, pool): (usize, usize),
@@ -324,9 +328,9 @@ pub(crate) fn report_weighted<P: Problem>(
     })
 }
 
-/// The same model without the quantities of single observations, if it has any. There are as many of them as data, so
-/// their summaries use only the reported draws. Four times as many draws would take most of the time of a small
-/// regression.
+/// The same model without the quantities that belong to single observations, if there are any. There are as many of
+/// them as observations, so their summaries use only the reported draws. Using four times as many draws would take most
+/// of the time of a small regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {
@@ -345,7 +349,8 @@ fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
     |at| of_observations(&sample.variables[at])
 }
 
-/// The summaries of all variables of a sample in order, from those of observations and those of the others.
+/// The summaries of all variables of a sample in order, combined from those of single observations and those of other
+/// variables.
 fn in_order(
     sample: &Sample,
     others: Vec<ParameterSummary>,
@@ -362,8 +367,8 @@ fn in_order(
     made
 }
 
-/// Summaries of refined draws at about `wanted` equally spaced times. For the quantities of observations, the summaries
-/// of the sample.
+/// Summaries of refined draws at about `wanted` equally spaced times. For the quantities of single observations, these
+/// are the summaries of the sample.
 fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
@@ -401,10 +406,10 @@ fn summaries_of_refined<P: Problem>(
     })
 }
 
-/// Unconstrained draws, in sequence, with their log densities.
+/// Unconstrained draws in sequence, with their log densities.
 struct Pool {
     dim: usize,
-    /// The mean of the distribution of the draws.
+    /// The mean of the distribution from which the draws come.
     mean: Vec<f64>,
     rows: Vec<f64>,
     log_p: Vec<f64>,
@@ -412,7 +417,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// The first `count` draws of a request from an approximation, or fewer if there is no time.
+    /// The first `count` draws of a request from an approximation, or fewer if time runs out.
     fn draw<P: Problem>(
         problem: &P,
         approximation: &Approximation,
@@ -467,7 +472,7 @@ impl Pool {
 }
 
 /// Every reported variable at refined draws, ordered so that any prefix is spread over all times and chains. If more
-/// are requested than exist, they repeat, each time with other random numbers in generated quantities.
+/// draws are requested than exist, they repeat, each time with different random numbers in generated quantities.
 ///
 /// # Errors
 /// Fails as [`sample`] does.
@@ -513,8 +518,8 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// A step size that visits all of `count` positions, with the first ones spread evenly: the golden section, or the next
-/// number without a common factor.
+/// A step size that visits all of `count` positions and spreads the first ones evenly: the golden section, or the next
+/// number that has no factor in common with `count`.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {
@@ -528,7 +533,7 @@ fn stride(count: usize) -> usize {
         .expect("one more than a multiple has no common factor")
 }
 
-/// Indices of the pool by smoothed importance weights.
+/// Indices into the pool, chosen by smoothed importance weights.
 fn choose(log_p: &[f64], log_q: &[f64], request: &SampleRequest) -> Vec<usize> {
     let weights: Vec<f64> = log_p.iter().zip(log_q).map(|(p, q)| p - q).collect();
     let smoothed = psis(&weights, 1.0).log_weights;

@@ -4,7 +4,7 @@ use jensen_density::{Variable, VariableKind};
 
 use crate::Error;
 
-/// A choice of variables by kind and name. The empty choice means all.
+/// A choice of variables by kind or name. The empty choice means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Save(Vec<String>);
 
@@ -16,8 +16,7 @@ const KINDS: [(&str, VariableKind); 3] = [
 ];
 
 impl Save {
-    /// The choice that a comma-separated list states: `all`, `parameters`, `transformed`, `generated`, and
-    /// names.
+    /// Parses a comma-separated list of `all`, `parameters`, `transformed`, `generated`, and names.
     pub fn of_words(words: &str) -> Self {
         let words = words.split(',').map(str::trim);
         let words: Vec<String> = words

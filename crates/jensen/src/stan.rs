@@ -1,4 +1,4 @@
-//! A Stan program with its data, which provides the density and the posterior.
+//! A Stan program bound to its data, which provides the density and the posterior.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
-/// Lower bound on the bytes of a density per coordinate: its name, its slots in graph and plan, and one block of lanes
-/// of values and gradients.
+/// Lower bound on the bytes of a density per coordinate: its name, its slots in the graph and the plan, and one block
+/// of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
 /// Largest output of transformed data in bytes.
@@ -46,7 +46,7 @@ pub struct Build<'a> {
     pub simd: Simd,
     /// The largest number of threads of one evaluation.
     pub threads: usize,
-    /// Largest number of bytes of the data, and of any one value.
+    /// Largest number of bytes of the data, and of any single value.
     pub memory_limit: u64,
     /// Whether the density includes the log-Jacobians of the transforms.
     pub jacobian: bool,
@@ -54,12 +54,12 @@ pub struct Build<'a> {
     pub propto: bool,
     /// The reported variables.
     pub save: Save,
-    /// Interrupts the construction and later evaluations by the interpreter.
+    /// Interrupts the build, and later evaluations by the interpreter.
     pub halt: Halt,
 }
 
 impl Default for Build<'_> {
-    /// No includes, seed 0, the machine's best kernels, one thread, 8 GiB, all terms kept.
+    /// No included files, seed 0, the fastest kernels of this machine, one thread, 8 GiB, and all terms.
     fn default() -> Self {
         Self {
             includes: &NoIncludes,
@@ -76,8 +76,8 @@ impl Default for Build<'_> {
     }
 }
 
-/// A program bound to its data and lowered to a density: of all data at once, or
-/// [of exchangeable records](crate::exchangeable).
+/// A program bound to its data and lowered to a density, either of all data at once or [of exchangeable
+/// records](crate::exchangeable).
 pub struct Model<D = GraphDensity> {
     name: String,
     density: D,
@@ -102,10 +102,11 @@ pub struct ModelError {
 
 /// Kinds of [`ModelError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ModelErrorKind {
     /// The program does not parse or does not type-check.
     Program,
-    /// The data do not fit their declarations.
+    /// The data do not match their declarations.
     Data,
     /// Transformed data cannot be computed, or the program fails at every point.
     Evaluation,
@@ -137,7 +138,7 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl Model {
-    /// Parses, checks, binds, lowers and plans. `name` is the program's name in messages.
+    /// Parses, checks, binds, lowers and plans a program. `name` is the program's name in messages.
     ///
     /// # Errors
     /// [`Error::Model`] with diagnostics, or [`Error::Memory`].
@@ -185,7 +186,7 @@ impl Model {
         self.execution
     }
 
-    /// The external interrupt of its evaluations.
+    /// The interrupt that ends evaluations from outside.
     pub(crate) fn ending(&self) -> Ending {
         ending(self.posterior.bound())
     }
@@ -265,7 +266,7 @@ impl<D> Model<D> {
         self.bound().program()
     }
 
-    /// The form of the program and its data that the interpreter evaluates.
+    /// The form of the program and its data for the interpreter.
     pub fn bound(&self) -> &BoundModel {
         self.posterior.bound()
     }
@@ -280,12 +281,12 @@ impl<D> Model<D> {
         &self.density
     }
 
-    /// Seconds that it took to build the density.
+    /// Seconds that building the density took.
     pub(crate) fn seconds(&self) -> f64 {
         self.build_seconds
     }
 
-    /// The same model, whose digest for checkpoints includes further data.
+    /// The same model, with further data included in its digest for checkpoints.
     pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
         let mut hash = Sha256::new();
         hash_text(&mut hash, &self.subject.data_hash);
@@ -319,8 +320,8 @@ impl<D> Model<D> {
         &self.printed
     }
 
-    /// The reason why the model has no finite density at an unconstrained point, in the model's words, if the
-    /// interpreter finds the reason.
+    /// The reason why the model has no finite density at an unconstrained point, in the model's own words, if the
+    /// interpreter finds it.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),
@@ -328,8 +329,8 @@ impl<D> Model<D> {
         }
     }
 
-    /// The unconstrained point of parameter values given by name; in the data, arrays and matrices
-    /// are nested lists.
+    /// The unconstrained point with these parameter values, given by name. In the data, arrays and matrices are nested
+    /// lists.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another shape or violates its constraint.
@@ -339,12 +340,12 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// The unconstrained point of values of some parameters. The other parameters are at the origin of the
+    /// The unconstrained point for values of some parameters. The other parameters are at the origin of the
     /// unconstrained scale.
     ///
     /// # Errors
-    /// Fails as that function does, and for a missing parameter together with an unknown name, and values without any
-    /// parameter.
+    /// Fails as that function does. Also fails if a parameter is missing and another name is unknown, or if no value
+    /// belongs to a parameter.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();
@@ -445,7 +446,7 @@ fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
     }
 }
 
-/// A program that checks, and remarks on it.
+/// A program that passes the check, with remarks on it.
 fn checked(
     source: &str,
     name: &str,
@@ -566,7 +567,7 @@ fn with_usable_generated_quantities(
     Ok((without, vec![remark]))
 }
 
-/// Binds a block of records to a program that was bound to others before.
+/// Binds a block of records to a program that was bound to another block before.
 pub(crate) fn bind_block(
     program: &Arc<Program>,
     data: &DataSet,
@@ -584,15 +585,15 @@ pub(crate) fn bind_block(
     interpreter.bind(program.clone(), &Source(data), &mut |_| {})
 }
 
-/// Bytes of a node of a graph during construction, with its surroundings.
+/// Bytes that a node of a graph needs during construction.
 const NODE_BYTES: u64 = 400;
 
-/// Nodes that a graph may have with so much memory, and never fewer than small programs need.
+/// Number of nodes that a graph may have within this memory, but never fewer than small programs need.
 fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
 
-/// The text of an evaluation error: message, location, and the line of the program.
+/// The text of an evaluation error: the message, the location, and the line of the program.
 pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
@@ -618,7 +619,7 @@ pub(crate) fn model_error(
     ModelError { kind, text }
 }
 
-/// The location and its source line with a mark, if the span is in the program.
+/// The location and the marked source line, if the span lies in the program.
 fn excerpt(program: &Program, span: Span) -> Option<String> {
     let file = program.files.get(span.file.0 as usize)?;
     if span.end == 0 {
@@ -716,7 +717,7 @@ fn hash_text(hash: &mut Sha256, text: &str) {
     hash.update(text.as_bytes());
 }
 
-/// Digest of the program's texts, included files among them. Names of files do not count.
+/// Digest of the texts of the program and its included files. File names have no effect.
 fn hash_program(program: &Program) -> String {
     let mut hash = Sha256::new();
     for file in &program.files {

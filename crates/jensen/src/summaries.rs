@@ -1,11 +1,11 @@
 //! Summaries of weighted draws of an approximation, or of refined draws.
 //!
-//! The written draws of an approximation have equal weights. Its summaries use several times as many draws with
-//! Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards those of the posterior and
-//! give a standard error for each. The summaries also report the unweighted values. For refined draws each quantity has
-//! its own R̂ and effective sample size.
+//! All draws of an approximation that are written have equal weights. The summaries use several times as many draws
+//! with Pareto-smoothed importance weights (Vehtari et al. 2024), which move the moments towards those of the posterior
+//! and give a standard error for each. The summaries also report the unweighted values. For refined draws, the summary
+//! of each quantity includes its own R̂ and effective sample size.
 //!
-//! A summary omits a mean or a standard deviation that does not exist, or that the draws do not determine: see
+//! A summary omits a mean or a standard deviation that does not exist or that the draws do not determine; see
 //! [`with_tails`].
 
 use std::sync::Mutex;
@@ -21,22 +21,23 @@ use crate::sample::HURRIED_NUMBERS;
 /// Number of columns between two checks of the time.
 const COLUMNS: usize = 512;
 
-/// The largest share of the weight that one draw may have. With more, that draw determines a quantile of 5 %. On
-/// beta(3, 9), whose tail is longer than the family's, one draw of 4096 moved the 5 % quantile from 0.08 to 0.03 and
-/// the mean by a fifth of a standard deviation, although the plain draws were right.
+/// The largest share of the total weight that a single draw may have. With a larger share, that draw alone determines a
+/// quantile of 5 %. For beta(3, 9), whose tail is longer than the family's, one draw of 4096 moved the 5 % quantile
+/// from 0.08 to 0.03 and the mean by a fifth of a standard deviation, although the plain draws were right.
 const HEAVIEST: f64 = 0.01;
 
-/// The share of the draws that must be effective for a quantity's weighted summary: with fewer, a handful of draws in a
-/// tail determine its spread, and the estimate of the effective number is too large as well. On a logit under a
-/// normal(0, 2) prior with twenty failures, the worst standard deviation of 400 seeds has an error of 9 % with a limit
-/// of a quarter of 4096 draws, 20 % with a tenth, and 90 % without a limit. The standard deviation of the plain draws
-/// is 8 % too small.
+/// The share of the draws that must be effective for a quantity's weighted summary. With fewer, a handful of draws in a
+/// tail determine its spread, and the estimate of the effective number is itself too large. For a logit with a
+/// normal(0, 2) prior and twenty failures, the worst standard deviation over 400 seeds has an error of 9 % with a limit
+/// of a quarter of 4096 draws, 20 % with a limit of a tenth, and 90 % without a limit. The standard deviation of the
+/// plain draws is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
-/// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
+/// Tail index at and above which the variance is infinite: a generalised Pareto distribution of shape k has no moments
+/// of order 1/k or higher.
 const NO_VARIANCE: f64 = 0.5;
 
-/// The summaries of the plain draws, in the order of the columns, for the variables whose numbers are `wanted`.
+/// The summaries of the plain draws, in the order of the columns, for the variables whose numbers are in `wanted`.
 pub(crate) fn plain(
     table: &DrawsTable,
     haste: &Haste<'_>,
@@ -48,7 +49,7 @@ pub(crate) fn plain(
     })
 }
 
-/// The summary of draws of equal weights.
+/// The summary of draws with equal weights.
 fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     let tail = tail_index(draws, 1.0);
     with_tails(
@@ -60,8 +61,8 @@ fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     )
 }
 
-/// The relative standard error of the standard deviation of independent draws with normalised weights, to first order:
-/// half of the variance's.
+/// The relative standard error of the standard deviation of independent draws with normalised weights, to first order.
+/// It is half of the relative standard error of the variance.
 fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let total = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
         let terms = draws.iter().enumerate();
@@ -73,16 +74,17 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     0.5 * error / variance
 }
 
-/// A summary without the moments that the tail index and the number of effective draws rule out. The indices refer to
-/// the value, whose average is the mean, and to its squared deviation, whose average is the variance.
+/// The summary without the moments that the tail indices and the number of effective draws rule out. One index refers
+/// to the value, whose average is the mean, and the other to its squared deviation, whose average is the variance.
 ///
-/// The limit for a mean is [`khat_threshold`], above which a sample of that size does not determine it (Vehtari et al.
-/// 2024, section 3.2.4), but at least one half, below which the central limit theorem gives its error. From one half
-/// on, neither the variance nor the standard error of a mean exists. The index itself decides, as in that paper.
+/// For a mean the limit is [`khat_threshold`], above which a sample of that size does not determine it (Vehtari et al.
+/// 2024, section 3.2.4). It is at least one half, below which the central limit theorem gives the error of the mean. At
+/// one half and above, neither the variance nor the standard error of the mean exists. As in that paper, the estimated
+/// index decides.
 ///
-/// The index of a hundred draws in the tail has an error of 0.12 to 0.15, and would by itself rule out the standard deviation of
-/// one quantity in twenty whose index is a quarter. So Jensen omits the standard deviation only if its relative standard error
-/// is above the policy's limit as well.
+/// With a hundred draws in the tail, the index has an error of 0.12 to 0.15. The index alone would rule out the
+/// standard deviation of one in twenty quantities whose true index is a quarter. Jensen therefore omits the standard
+/// deviation only if its relative standard error is also above the policy's limit.
 fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
@@ -132,8 +134,8 @@ fn with_tails(
     }
 }
 
-/// A summary without a standard deviation if its relative standard error is above the policy's limit, because a few
-/// draws determine it.
+/// The summary without its standard deviation, if the relative standard error of that is above the policy's limit
+/// because a few draws determine it.
 fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> ParameterSummary {
     if summary.undefined.is_some() || error.is_nan() || error <= policy.sd_error {
         return summary;
@@ -151,10 +153,10 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     }
 }
 
-/// The summaries by smoothed importance weights, in the order of the columns. If a few draws have most of the weight,
-/// or most of a quantity's weight, those of the plain draws. Also the first quantity for which neither is usable: its
-/// weights have too few effective draws, and they move its mean or its standard deviation further than the policy
-/// allows. Only the variables whose numbers are `wanted` have summaries.
+/// The summaries with smoothed importance weights, in the order of the columns. If a few draws have most of the total
+/// weight, or most of a quantity's weight, the summaries are those of the plain draws. Also returns the first quantity
+/// for which neither is usable: it has too few effective draws, and the weights change its mean or its standard
+/// deviation by more than the policy allows. Only the variables whose numbers are in `wanted` have summaries.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,
@@ -197,7 +199,7 @@ pub(crate) fn weighted(
     (summaries, moved.map(|(_, name)| name))
 }
 
-/// Whether weights move a mean or a standard deviation further than the policy allows.
+/// Whether the weights change a mean or a standard deviation by more than the policy allows.
 fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     weighed.plain.is_some_and(|plain| {
         (weighed.mean - plain.mean).abs() > policy.mean_error * weighed.sd
@@ -205,7 +207,7 @@ fn is_moved(weighed: &ParameterSummary, policy: &Policy) -> bool {
     })
 }
 
-/// The summaries of refined draws, at complete times of an ensemble, in the order of the columns.
+/// The summaries of refined draws from an ensemble at complete times, in the order of the columns.
 pub(crate) fn refined(
     table: &DrawsTable,
     ensemble: Ensemble,
@@ -234,8 +236,8 @@ pub(crate) fn refined(
     )
 }
 
-/// The results of `summary` for the index, the name and the draws of every column of the variables whose numbers are
-/// `wanted`. If time runs out, the remaining columns use the draws that an interrupted run keeps.
+/// The results of `summary`, called with the index, name and draws of every column of the variables whose numbers are
+/// in `wanted`. If time runs out, the remaining columns use only the draws that an interrupted run reports.
 fn each(
     table: &DrawsTable,
     (haste, policy): (&Haste<'_>, &Policy),
@@ -267,7 +269,7 @@ fn each(
     made
 }
 
-/// The summary of one quantity under normalised weights, with its unweighted summary.
+/// The summary of one quantity under normalised weights, together with its unweighted summary.
 fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
     if plain.mean.is_nan() {
         return plain;
@@ -303,7 +305,8 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
     }
 }
 
-/// A quantile of sorted draws with their weights, each standing at the middle of its weight, linear between them.
+/// A quantile of sorted, weighted draws. Each draw is placed at the middle of its weight, and values between draws are
+/// interpolated linearly.
 fn quantile(sorted: &[(f64, f64)], p: f64) -> f64 {
     let mut before = (0.0, sorted[0].0);
     let mut below = 0.0;
@@ -386,7 +389,7 @@ mod tests {
         assert!(vague.sd.is_nan() && vague.undefined.is_some(), "{vague:?}");
     }
 
-    /// Draws of beta(3, 9) on the logit scale by the normal of its mode and curvature there: k̂ is about 0.5.
+    /// Draws of beta(3, 9) on the logit scale from the normal with its mode and curvature; k̂ is about 0.5.
     #[test]
     fn no_draw_decides_alone() {
         let (mode, sd) = ((3.0_f64 / 9.0).ln(), (12.0_f64 / 27.0).sqrt());
@@ -415,8 +418,8 @@ mod tests {
         }
     }
 
-    /// Twenty failures under a normal(0, 2) prior on the logit, approximated by a normal a tenth wider than the best.
-    /// With the best one, k̂ reaches 0.76 in the left tail, and every other sample has no usable mean.
+    /// Twenty failures with a normal(0, 2) prior on the logit, approximated by a normal that is a tenth wider than the
+    /// best one. With the best one, k̂ reaches 0.76 in the left tail, and every other sample has no usable mean.
     #[test]
     fn a_tail_that_few_draws_see_does_not_decide() {
         let (mean, sd) = (-3.5096, 1.0625);

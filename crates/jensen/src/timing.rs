@@ -1,4 +1,4 @@
-//! The costs of building and evaluating a density.
+//! The time that building and evaluating a density takes.
 
 use jensen_blackbox::{NoisePurpose, NoiseSource};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
 
-/// Seconds outside a run; always 0 on WebAssembly in a browser, which has no clock.
+/// Seconds outside a run. They are always 0 in WebAssembly in a browser, which has no clock.
 pub(crate) struct Stopwatch {
     #[cfg(not(target_family = "wasm"))]
     begun: std::time::Instant,
@@ -37,11 +37,12 @@ impl Stopwatch {
     }
 }
 
-/// Shortest run of one repetition in seconds: well above the resolution of any clock.
+/// Shortest duration of one repetition in seconds, well above the resolution of any clock.
 const SHORTEST: f64 = 0.01;
 
 /// Costs per draw, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DensityTiming {
     /// A log density.
     pub seconds_per_value: f64,
@@ -53,8 +54,8 @@ pub struct DensityTiming {
     pub seconds_per_further_hvp: f64,
 }
 
-/// Times a density at `lanes` draws of a standard normal scaled by one half. Each time is the median of the repetitions
-/// that fit into `seconds`, but at least three.
+/// Times a density at `lanes` draws from a standard normal scaled by one half. Each time is the median over the
+/// repetitions that fit into `seconds`, but over at least three.
 pub fn time_density<D: TwiceDifferentiable>(
     density: &D,
     lanes: usize,

@@ -1,5 +1,4 @@
-//! Topic models of corpora. This module joins the files of `jensen-data` with the methods of
-//! `jensen-conjugate`.
+//! Topic models of corpora. This module combines the files of `jensen-data` with the methods of `jensen-conjugate`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -79,7 +78,7 @@ use jensen_data::corpus::{Corpus, CorpusFile, Document, Split};
 pub use coherence::{Coherence, coherence};
 pub use collection::Collection;
 pub use corpus::CorpusRequest;
-pub use course::{Sizes, TopicsCourse};
+pub use course::{PassSizes, TopicsCourse};
 pub use job::{TopicsJob, TopicsMade, fit_topics, fit_topics_on, score};
 pub use model::{TopicModel, TopicModelError};
 pub use report_page::{Curves, report_page};

@@ -1,8 +1,8 @@
-//! Standardisation of columns. Tables, points, sequences and images are standardised only in this module.
+//! Standardisation of columns. No other module standardises tables, points, sequences or images.
 //!
-//! A fit job that standardises uses u = (x − centre) / scale for columns that distinguish rows, and reports densities
-//! of x: the densities of u minus the logarithms of the scales. Constant columns have no density, and neither have
-//! copies of other columns given the originals. Jensen omits both and reports it.
+//! A fit job that standardises uses u = (x − centre) / scale for columns in which rows differ. It reports densities of
+//! x, which are the densities of u minus the logarithms of the scales. Constant columns have no density. Neither do
+//! copies of other columns, given the originals. Jensen omits both and says so.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -31,7 +31,7 @@ struct Kept {
     scale: f64,
 }
 
-/// An omitted column, and its value: level + slope · (the value of a kept column).
+/// An omitted column. Its value is level + slope · (the value of a kept column).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
@@ -47,13 +47,13 @@ pub struct Units {
     left: Vec<Left>,
 }
 
-/// A column is constant if its deviations from its mean are below this number of roundings of its largest value.
-/// Rounding errors of computed numbers are a few of these. A column a million standard deviations from 0 has more than
-/// 10⁹.
+/// A column is constant if its deviations from its mean are below this multiple of the rounding error of its largest
+/// value. Rounding errors of computed numbers are a few times that error. A column a million standard deviations away
+/// from 0 has deviations of more than 10⁹ times that error.
 const ROUNDINGS: f64 = 64.0;
 
-/// Two columns are equal if they differ nowhere by more than this share of their standard deviation: a ten-millionth of
-/// it reflects only rounding.
+/// Two columns are equal if they differ nowhere by more than this share of their standard deviation. A ten-millionth
+/// can only come from rounding.
 const SAME: f64 = 1e-7;
 
 impl Units {
@@ -116,7 +116,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// The units of rows of which some columns contain no real numbers. Those columns stay unchanged.
+    /// The units of rows in which some columns contain no real numbers. Those columns stay unchanged.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -145,7 +145,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Omits columns that are copies of others in other units, and predicts them from the originals.
+    /// Omits columns that are copies of others in different units, and predicts them from the originals.
     fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
         for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
@@ -190,7 +190,7 @@ impl Units {
         self.kept.iter().map(|kept| kept.scale.ln()).collect()
     }
 
-    /// The log density of a whole row in the units of the data minus that in these units.
+    /// The log density of a whole row in the units of the data, minus that in these units.
     pub fn log_jacobian(&self) -> f64 {
         -self.log_scales().iter().sum::<f64>()
     }
@@ -332,8 +332,8 @@ struct Shifted<'a> {
     fields: &'a [(&'a str, f64)],
 }
 
-/// Runs in standardised units under `control`. The observer receives the bounds with `by` nats added, and each of the
-/// listed `fields` with its own.
+/// Runs a fit in standardised units under `control`. The function adds `by` nats to the bounds, and to each of the listed
+/// `fields` its own number of nats, before the observer receives them.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
@@ -396,9 +396,10 @@ impl Observer for Shifted<'_> {
     }
 }
 
-/// Columns that are others but for location, scale and sign: each with the first of its kind and the sign.
+/// Columns that equal other columns except for location, scale and sign: each with the first column of its kind and the
+/// sign.
 ///
-/// Candidates have the same product with a fixed vector, up to the sign, and are then compared row by row.
+/// Candidates have the same product with a fixed vector, up to the sign. They are then compared row by row.
 fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {
     let width = moments.len();
     let count = rows.len() / width.max(1);

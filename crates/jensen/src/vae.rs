@@ -37,12 +37,12 @@ pub use course::VaeCourse;
 pub use job::{
     COLUMNS, SCORED, VaeData, VaeJob, VaeMade, VaeRun, beside, fit_vae, open_vae, vae_model,
 };
-pub use pictures::{Frame, mosaic};
+pub use pictures::{PictureFrame, mosaic};
 pub use report_page::{Pictures, VaeCurves, report_page};
 pub use request::{LibrarySize, VaeRequest};
 pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
-pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
+pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
 
 /// Rows as records.
 #[derive(Clone, Copy, Debug)]

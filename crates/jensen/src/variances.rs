@@ -55,7 +55,7 @@ impl VariancePoint {
     }
 }
 
-/// The analysed points of an estimator, by one of its figures.
+/// The analysed points of an estimator, with one of its values at each.
 fn series(
     points: &[VariancePoint],
     name: &str,

@@ -13,7 +13,7 @@ const TIE: f64 = 1e-8;
 /// Eigenvalues, and eigenvectors, concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
-    /// Eigenvalues by ascending real parts; of equal ones, by descending imaginary parts.
+    /// Eigenvalues in order of increasing real part, and of decreasing imaginary part if real parts are equal.
     pub values: Vec<Complex64>,
     /// Eigenvectors of length 1, whose largest component is positive.
     pub vectors: Vec<Complex64>,
@@ -49,7 +49,8 @@ impl Eigen {
     }
 }
 
-/// Indices of the numbers by ascending real parts; if these are equal up to rounding, by descending imaginary parts.
+/// Indices of the numbers in order of increasing real part. If real parts are equal up to rounding, in order of
+/// decreasing imaginary part.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
@@ -144,7 +145,7 @@ fn identity(n: usize) -> Vec<Complex64> {
         .collect()
 }
 
-/// Makes column k vanish from two below the diagonal on.
+/// Makes column k zero from two rows below the diagonal on.
 fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
     let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
@@ -194,7 +195,7 @@ fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     }
 }
 
-/// Makes one step of the QR iteration on these rows and columns, by rotations of neighbours.
+/// Makes one step of the QR iteration on these rows and columns, by rotations of adjacent ones.
 fn sweep(
     t: &mut [Complex64],
     u: &mut [Complex64],
@@ -365,11 +366,11 @@ pub struct Svd {
 }
 
 /// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The phase of each pair of vectors
-/// makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the left ones, or
-/// the right ones of a matrix with more columns than rows. A column (or row) that is not finite gives a singular value
-/// and a vector on that side that are also not finite. The other values and vectors are those of the remaining matrix.
-/// For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all results are
-/// NaN if an element is not finite.
+/// makes its largest component positive. The vectors of singular values 0 are NaN on the longer side: the left vectors,
+/// or the right vectors of a matrix with more columns than rows. A column (or row) that is not finite gives a singular
+/// value and a vector on that side that are also not finite. The other values and vectors are those of the remaining
+/// matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete the basis arbitrarily, and all
+/// results are NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
@@ -483,7 +484,7 @@ mod tests {
         )
     }
 
-    /// For full matrices, for a cycle, whose shifts stall, and for one without a full set of eigenvectors.
+    /// Tests full matrices, a cycle, whose shifts stall, and a matrix without a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =

@@ -16,7 +16,7 @@ use crate::reduce::{axpy, dot, dots};
 /// The error of a matrix without Cholesky factor, with the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositiveDefinite {
-    /// Its index, from 0.
+    /// The index of the failed pivot, from 0.
     pub pivot: usize,
     /// The remaining diagonal element.
     pub value: f64,
@@ -31,11 +31,12 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// The lower Cholesky factor of the symmetric `a`, from its lower triangle alone. n³/3 operations.
+/// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read. It takes n³/3 operations.
 ///
 /// # Errors
 /// Fails if a pivot is not finite or not above `least` times its diagonal element. With 0 it accepts every matrix that
-/// has a factor in exact arithmetic, and some that have none, because rounding errors are about 1e-16 of the diagonal.
+/// has a factor in exact arithmetic, and also some that have none, because rounding errors are about 1e-16 of the
+/// diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
     // Rows in pairs, and in each pair the columns in fours, whose products with the remaining columns are computed
@@ -83,7 +84,8 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
 const ROWS: usize = 2;
 const COLUMNS: usize = 4;
 
-/// [`factor`] of a matrix that is positive definite beyond rounding: pivots above 1e-14 of their diagonal elements.
+/// Like [`factor`], but for a matrix that is positive definite beyond rounding: every pivot must exceed 1e-14 times its
+/// diagonal element.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     factor(a, n, 1e-14).ok()
 }
@@ -150,8 +152,8 @@ pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     x
 }
 
-/// The lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n): with J the order
-/// reversal, `A⁻¹ = R Rᵀ` for `R = L⁻ᵀ` upper triangular, refactored to be lower.
+/// The lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with `R = L⁻ᵀ`, which
+/// is upper triangular and is refactored to be lower.
 pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut inverse = vec![0.0; n * n];
     let mut column = vec![0.0; n];

@@ -105,7 +105,7 @@ impl Elimination {
     }
 }
 
-/// Copies the lanes of a strip; missing ones are copies of its first.
+/// Copies the lanes of a strip. Missing lanes are copies of its first lane.
 #[inline(always)]
 fn gather(rows: &[f64], lanes: usize, first: usize, out: &mut [f64]) {
     let width = LANES.min(lanes - first);

@@ -40,7 +40,7 @@ pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64;
     levels.map(|p| quantile(numbers, p))
 }
 
-/// The median, which for an even count is the mean of the middle two; NaN without numbers.
+/// The median, which for an even number of elements is the mean of the middle two; NaN for an empty slice.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -10,7 +10,7 @@ fn tree(s: [f64; 8]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-/// The eight numbers from `k` on.
+/// The eight numbers starting at `k`.
 #[inline(always)]
 fn load<V: F64x8>(a: &[f64], k: usize) -> V {
     let eight: &[f64; LANES] = a[k..k + LANES].try_into().expect("eight numbers");

@@ -15,7 +15,7 @@ const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// The purpose of a family of random numbers; numbers of different purposes are independent.
+/// The purpose of a family of random numbers. Numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(u32);
 
@@ -113,7 +113,7 @@ fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
 }
 
-/// Writes `f` of uniforms to `out[d * lanes + l]`; two rows come from one block.
+/// Writes `f` of uniform numbers to `out[d * lanes + l]`. Two rows come from one block.
 #[inline(always)]
 fn fill<V: F64x8>(
     key: [u32; 2],
@@ -219,7 +219,7 @@ pub fn fill_normals(
 /// A sequential stream for the `rand` ecosystem, for cases in which one draw determines the number of further draws.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
-/// [`fill_normals`]; a stream repeats after 2^34 numbers of 32 bits.
+/// [`fill_normals`]. A stream repeats after 2^34 numbers of 32 bits.
 #[derive(Clone, Debug)]
 pub struct Stream {
     key: [u32; 2],
@@ -316,7 +316,7 @@ impl TryRng for Stream {
     }
 }
 
-/// A uniformly random order of `0..n`, which depends only on the key. It is the order of an epoch of reshuffled
+/// A uniformly random order of `0..n`, which depends only on the key. It gives the order of an epoch of reshuffled
 /// minibatches.
 pub fn permutation(seed: u64, purpose: Purpose, iteration: u64, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();

@@ -24,7 +24,7 @@ pub fn pairwise_sum(x: &[f64]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// A running sum that tracks rounding errors (Neumaier 1974), as if summed in twice the precision.
+/// A running sum that tracks rounding errors (Neumaier 1974), as precise as a sum in twice the precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CompensatedSum {
     sum: f64,
@@ -166,7 +166,7 @@ impl Moments {
 pub struct ColumnMoments {
     /// Number of values that are not missing.
     pub count: f64,
-    /// Their mean; 0 without numbers.
+    /// The mean of each column; 0 without numbers.
     pub mean: f64,
     /// Σ (x − mean)².
     pub squares: f64,

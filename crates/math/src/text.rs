@@ -1,4 +1,4 @@
-//! Display of foreign text: names of variables, columns and files, words of data, sources.
+//! Display of text from outside: names of variables, columns and files, words in data, sources.
 
 use std::borrow::Cow;
 

@@ -31,7 +31,7 @@ const PROGRAM: &str = "program.stan";
 /// Seconds after which a check of the data stops, because it runs while the user types.
 const PATIENCE: f64 = 2.0;
 
-/// Seconds between two words about a run.
+/// Seconds between two progress messages.
 const PERIOD: f64 = 0.1;
 
 /// Largest memory of a page in bytes: WebAssembly has 4 GiB of addresses.
@@ -43,7 +43,7 @@ const MEMORY: u64 = 2 << 30;
 pub struct Task {
     /// The program.
     pub program: String,
-    /// Its data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
+    /// The data: JSON if they begin with `{`, otherwise a table in CSV. `None` if there is only space.
     #[serde(default)]
     pub data: String,
     /// Flags of `jensen fit` by their names.

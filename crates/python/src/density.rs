@@ -23,7 +23,8 @@ use crate::model::{lanes_of, rows_of};
 use crate::program::{Fitted, read_request};
 use crate::watch::{Eyes, Watch, supervised};
 
-/// A function of points, one per row, to their log densities and gradients, and one to Hessian-vector products.
+/// A function that returns the log densities and gradients at points, one per row, and a function that returns
+/// Hessian-vector products.
 struct Callback<'a> {
     function: &'a Py<PyAny>,
     products: Option<&'a Py<PyAny>>,

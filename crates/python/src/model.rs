@@ -90,7 +90,7 @@ pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(lanes, dim, rows)
 }
 
-/// A row-major matrix as its transpose.
+/// The transpose of a row-major matrix.
 fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     let mut out = vec![0.0; rows * columns];
     let mut from = 0;
@@ -105,10 +105,10 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-/// Values at points, and vectors at them, one per row.
+/// A value and a vector for each point, one point per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
-/// Numbers of records to learn from.
+/// The numbers of the records to use for a fit.
 type Records<'py> = Option<PyReadonlyArray1<'py, u32>>;
 
 impl BoundModel {

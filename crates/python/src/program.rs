@@ -10,7 +10,7 @@ use jensen::data::{
 };
 use jensen::density::{Variable, VariableKind};
 use jensen::job::{Around, ResultFolder, request};
-use jensen::program::{self, FitRequest, Includes, Source, Stored};
+use jensen::program::{self, FitRequest, Includes, Source, StoredFit};
 use jensen::regress::Regression;
 use jensen::stan::{Build, Halt};
 use jensen::{About, Error, Generator, SampleRequest, Save};
@@ -108,7 +108,7 @@ impl Program {
     ) -> PyResult<Self> {
         let given = read_request(request)?;
         let made = supervised(py, threads, None, |watch| {
-            let (run, stored) = Stored::open(&folder)?;
+            let (run, stored) = StoredFit::open(&folder)?;
             let request = request::over(&given, &stored.flags)?;
             let source = stored.source(&run)?;
             let threads = rayon::current_num_threads();
@@ -174,7 +174,7 @@ impl Program {
             let mut stored = None;
             let results = match (&out, resume) {
                 (Some(path), true) => {
-                    let (folder, kept) = Stored::open(path)?;
+                    let (folder, kept) = StoredFit::open(path)?;
                     stored = Some(kept.init);
                     ResultFolder::Resumed { folder, force }
                 }

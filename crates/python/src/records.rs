@@ -8,7 +8,7 @@ use jensen::blackbox::Init;
 use jensen::data::DataFile;
 use jensen::exchangeable::BlockModel;
 use jensen::job::{Around, ResultFolder, request};
-use jensen::program::{Includes, Program, Source, Stored};
+use jensen::program::{Includes, Program, Source, StoredFit};
 use jensen::records::{RecordSteps, ShardProgram, ShardShare, record_step as step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -63,8 +63,8 @@ pub fn record_step<'py>(
 pub(crate) struct Elsewhere {
     /// The input of a shard besides its file.
     pub program: String,
-    /// From the program, the common request, and a list of shards, each with number, file, digest and share, to their
-    /// parts.
+    /// A function of the program, the common request, and a list of shards, each with number, file, digest and share.
+    /// It returns the parts of the shards.
     pub solve: Arc<Py<PyAny>>,
     /// The exception of the function.
     pub raised: Arc<Mutex<Option<PyErr>>>,
@@ -132,7 +132,7 @@ pub fn fit_shards(
         let (mut flags, mut init) = (given, Init::Zero);
         let results = match &out {
             Some(out) if resume => {
-                let (folder, stored) = Stored::open(out)?;
+                let (folder, stored) = StoredFit::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 init = stored.init;
                 let force = false;

@@ -103,7 +103,8 @@ impl Observer for Eyes<'_> {
 
 /// Runs `work` on a separate thread in a pool of the given number of threads (all processors by default), which ends
 /// with it, while the interpreter may do other things. Signals and exceptions of `progress`, which is called with
-/// iteration, stage and bound, cancel the work and are raised when it has ended. Remarks of the work become warnings.
+/// iteration, stage and bound, cancel the work and are raised when it has ended. Remarks of the work are raised as
+/// warnings.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

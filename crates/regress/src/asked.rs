@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// The requested family. Several responses of the family gaussian use the family `multi_normal`.
+/// The requested family. Several responses with the family gaussian use the family `multi_normal`.
 ///
 /// # Errors
 /// Fails if the family does not exist, or it lacks the link.
@@ -144,7 +144,7 @@ impl Formulas {
     }
 }
 
-/// The columns that `.` on the right side of a formula denotes: those that do not occur on the left side.
+/// The columns that `.` stands for on the right side of a formula: all those that do not occur on its left side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);

@@ -46,7 +46,7 @@ impl Design {
 /// A variable of a term: numeric columns, or a factor.
 enum Variable {
     Plain(Vec<(String, Vec<f64>)>),
-    /// A factor: codes, names of levels, and whether the levels are ordered.
+    /// A factor: the codes, the names of the levels, and whether they are ordered.
     Levels(Vec<u32>, Vec<String>, bool),
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Polynomial, Spline, mean, quantile, sd};
 use crate::error::{Error, Result};
-use crate::frame::{Column, Factor, Frame};
+use crate::frame::{Factor, Frame, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
 /// The state that a call, or a column of words, estimates from the data.
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
     /// The value as one number per row.
     ///
     /// # Errors
-    /// As for [`value`](Self::value), or the expression has no numeric value.
+    /// Fails as [`value`](Self::value) does, and if the expression has no numeric value.
     pub fn numbers(&mut self, expr: &Expr) -> Result<Vec<f64>> {
         let rows = self.frame.rows();
         match self.value(expr)? {
@@ -151,9 +151,9 @@ impl Evaluator<'_> {
             return Err(frame.unknown(name).or_at(self.text, expr.span));
         };
         match column {
-            Column::Numbers(x) => Ok(Value::Numbers(x.clone())),
-            Column::Truth(x) => Ok(Value::Truth(x.clone())),
-            Column::Factor(factor) => self.factor(expr, factor.clone()).map(Value::Factor),
+            FrameColumn::Numbers(x) => Ok(Value::Numbers(x.clone())),
+            FrameColumn::Truth(x) => Ok(Value::Truth(x.clone())),
+            FrameColumn::Factor(factor) => self.factor(expr, factor.clone()).map(Value::Factor),
         }
     }
 

@@ -11,7 +11,7 @@ pub struct Formula {
     pub text: String,
     /// The left side of `~`.
     pub response: Response,
-    /// The right side of `~`, before expansion, because `.` needs a table.
+    /// The right side of `~`. It is not expanded, because `.` needs a table.
     pub right: Expr,
     /// The parameters on the right side that have their own formulas. If there are any, the right side is computed as a
     /// function.
@@ -69,7 +69,7 @@ impl Formula {
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// Its terms. `others` are the columns that `.` denotes.
+    /// The terms of the formula. `others` are the columns that `.` denotes.
     ///
     /// # Errors
     /// Fails if a term is invalid. The error has its location.
@@ -127,7 +127,7 @@ pub struct Terms {
     pub computed: Option<Computed>,
 }
 
-/// A function of columns and parameters.
+/// A function of columns and of parameters.
 #[derive(Clone, Debug)]
 pub struct Computed {
     /// The expression of the user.
@@ -139,7 +139,7 @@ pub struct Computed {
 /// Group effects: `(terms | factors)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The terms whose effects differ by group.
+    /// The terms whose effects differ between groups.
     pub terms: Terms,
     /// The factors whose combinations are the groups.
     pub factors: Vec<Expr>,
@@ -168,7 +168,7 @@ pub const MEMBERSHIP: &str = "mm";
 /// The grouping whose effects have different standard deviations for the levels of another column.
 pub const GROUPING: &str = "gr";
 
-/// Functions of other packages that Jensen does not have, with a replacement.
+/// Functions of other packages that Jensen lacks, with a replacement.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
     ("ti", "write t2(x, z), which includes the main effects"),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
+pub enum FrameColumn {
     /// Numbers. NaN means missing.
     Numbers(Vec<f64>),
     /// 0 and 1. NaN means missing.
@@ -21,7 +21,7 @@ pub enum Column {
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// The index of each row's level, or `None` if it is missing.
+    /// The index of each row's level; `None` if it is missing.
     pub codes: Vec<Option<u32>>,
     /// The levels in order. Factors with other rows share them.
     pub levels: Arc<[String]>,
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// The factor in these rows, without unused levels.
+    /// The factor for these rows, without unused levels.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -97,7 +97,7 @@ impl Factor {
         }
     }
 
-    /// The same words as indices of these levels, or the first word that is not among them.
+    /// The same words as indices into these levels.
     ///
     /// # Errors
     /// Returns the first word that is not a level.
@@ -128,7 +128,7 @@ impl Factor {
     }
 }
 
-impl Column {
+impl FrameColumn {
     /// Number of rows.
     pub fn len(&self) -> usize {
         match self {
@@ -168,7 +168,7 @@ pub struct Frame {
     /// The name of the table in messages.
     pub source: String,
     names: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<FrameColumn>,
     rows: usize,
     /// The maps of formulas, by file name.
     pub graphs: BTreeMap<String, Adjacency>,
@@ -179,7 +179,7 @@ impl Frame {
     ///
     /// # Errors
     /// Fails if columns differ in length, or two columns have the same name.
-    pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
+    pub fn new(source: impl Into<String>, columns: Vec<(String, FrameColumn)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
         let mut known = BTreeSet::new();
@@ -214,15 +214,15 @@ impl Frame {
             _ => None,
         };
         let column = |cells: &Cells| match cells {
-            Cells::Numbers(x) => Column::Numbers(x.clone()),
+            Cells::Numbers(x) => FrameColumn::Numbers(x.clone()),
             Cells::Words(words) => {
                 let values: Option<Vec<f64>> = words
                     .iter()
                     .map(|word| word.as_deref().map_or(Some(f64::NAN), truth))
                     .collect();
                 match values {
-                    Some(values) => Column::Truth(values),
-                    None => Column::Factor(Factor::of_words(words)),
+                    Some(values) => FrameColumn::Truth(values),
+                    None => FrameColumn::Factor(Factor::of_words(words)),
                 }
             }
         };
@@ -247,19 +247,19 @@ impl Frame {
     }
 
     /// The columns with their names.
-    pub fn columns(&self) -> impl Iterator<Item = (&String, &Column)> {
+    pub fn columns(&self) -> impl Iterator<Item = (&String, &FrameColumn)> {
         self.names.iter().zip(&self.columns)
     }
 
     /// A column by name.
-    pub fn column(&self, name: &str) -> Option<&Column> {
+    pub fn column(&self, name: &str) -> Option<&FrameColumn> {
         let at = self.names.iter().position(|other| other == name)?;
         Some(&self.columns[at])
     }
 
     /// A copy with this column replaced or added.
     #[must_use]
-    pub fn with(&self, name: &str, column: Column) -> Self {
+    pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
         if let Some(at) = made.names.iter().position(|other| other == name) {
             made.columns[at] = column;

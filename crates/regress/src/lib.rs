@@ -1,6 +1,6 @@
 //! Regressions: turns a formula and a table into a readable Stan program and its data.
 //!
-//! This crate does not fit, open files or print. Jensen fits its programs like any other Stan program.
+//! This crate does not fit models, open files or print. Jensen fits the programs like any other Stan program.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -50,7 +50,7 @@ pub use error::{Error, Result, Span};
 pub use evaluate::{Evaluator, State, States};
 pub use family::{FAMILIES, Family, LINKS, Link, Parameter, Response};
 pub use formula::{Formula, Terms, expand};
-pub use frame::{Column, Factor, Frame};
+pub use frame::{Factor, Frame, FrameColumn};
 pub use predictor::Learnt;
 pub use prior::Used;
 pub use program::{Program, predictions, program};

@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Joint priors of all coefficients, with their arguments and default values, which are those of brms 2.18.
+/// Joint priors of all coefficients, with their arguments. The default values are those of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",
@@ -52,7 +52,7 @@ pub struct Given {
     pub target: String,
     /// The distribution's name.
     pub name: String,
-    /// Its arguments.
+    /// The arguments of the distribution.
     pub arguments: String,
     /// The location of the target.
     pub span: Span,
@@ -159,7 +159,7 @@ impl Given {
         })
     }
 
-    /// Whether it is a joint prior of all coefficients.
+    /// Whether the prior is a joint prior of all coefficients.
     fn is_shrinkage(&self) -> bool {
         SHRINKAGE.iter().any(|(known, _)| *known == self.name)
     }
@@ -210,7 +210,7 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
 pub struct Used {
     /// The parameter or the class.
     pub target: String,
-    /// Its distribution.
+    /// The distribution of the prior.
     pub density: String,
     /// Whether the user gave it.
     pub given: bool,
@@ -224,7 +224,7 @@ pub struct Priors {
     names: Vec<String>,
     /// The used priors in the order of the program.
     pub used: Vec<Used>,
-    /// Their log densities in Stan's syntax.
+    /// The log densities of the priors in Stan's syntax.
     pub terms: Vec<String>,
 }
 

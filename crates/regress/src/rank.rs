@@ -39,7 +39,7 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
     None
 }
 
-/// The location of a column's term: the longest part of the expression with which its name begins.
+/// The location of a column's term: the longest part of the expression with which the column's name begins.
 pub fn place(expr: &Expr, name: &str) -> Span {
     fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
         let text = expr.to_string();

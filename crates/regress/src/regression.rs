@@ -199,8 +199,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// The same rows without effects of groups and regions, with one trial each: the population-level effects of
-    /// columns.
+    /// The same rows without the effects of groups and regions, and with one trial each, for the population-level
+    /// effects of columns.
     #[must_use]
     pub fn of_population(mut self) -> Self {
         for predictor in &mut self.predictors {
@@ -210,7 +210,7 @@ impl Regression {
         self.of_one_trial()
     }
 
-    /// The same rows of one trial each, so that expected values are probabilities.
+    /// The same rows with one trial each, so that expected values are probabilities.
     #[must_use]
     pub fn of_one_trial(mut self) -> Self {
         if let Some(trials) = &mut self.observed.trials {

@@ -32,7 +32,7 @@ pub struct Observed {
     pub hazards: Option<[Vec<Vec<f64>>; 2]>,
     /// Known standard errors.
     pub errors: Option<Vec<f64>>,
-    /// Whether to estimate a residual standard deviation in addition to them.
+    /// Whether to estimate a residual standard deviation in addition to the known errors.
     pub with_sigma: bool,
     /// Exposure: the factor of a rate.
     pub rate: Option<Vec<f64>>,

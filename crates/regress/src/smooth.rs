@@ -1,4 +1,4 @@
-//! Smooth functions as the sum of a straight line and penalised functions, whose weights are group effects (Wood,
+//! Smooth functions as the sum of a straight line and penalised functions whose weights are group effects (Wood,
 //! Generalized additive models, 2017, section 5.8; Wood, Scheipl and Faraway, Statistics and Computing 23, 2013, for
 //! products).
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Eigenvalues below this share of the largest belong to the null space of a penalty, which is exact up to rounding.
+/// Eigenvalues below this share of the largest belong to the null space of a penalty. The null space is exact up to
+/// rounding.
 const NULL: f64 = 1e-9;
 
 /// The state of a smooth of one column.
@@ -17,9 +18,9 @@ pub struct Smooth {
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// For each function its mean and slope over the rows, which the linear part has instead.
+    /// The mean and slope over the rows of each function, which the linear part represents instead.
     removed: Vec<[f64; 2]>,
-    /// The factor that makes the mean square of a row 1.
+    /// The factor that makes the mean square of a row equal to 1.
     scale: f64,
 }
 

@@ -9,7 +9,7 @@ use crate::text::{self, escape};
 /// Number of points of one stage in the figure. More cannot be distinguished at this size.
 const POINTS: usize = 500;
 
-/// A stage on the common axis: its name and the points that can be shown on it.
+/// A stage on the common axis: its name, and the points that can be shown.
 type Laid<'a> = (&'a str, Vec<TracePoint>);
 
 pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
@@ -85,7 +85,7 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest; and the number of
+/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest, and the number of
 /// estimates below it.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
     // The result of every stage, and the course of the last one.

@@ -15,7 +15,7 @@ pub enum Tone {
     Poor,
 }
 
-/// Everything on the page. A report. Empty lists and texts omit their part.
+/// Everything on the page. A report. Empty lists and texts omit the corresponding part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Headline.
@@ -43,7 +43,7 @@ pub struct Report {
 /// The verdict at the top.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Verdict {
-    /// Its colour.
+    /// The colour of the verdict.
     pub tone: Tone,
     /// The verdict in a few words.
     pub headline: String,
@@ -161,9 +161,9 @@ pub struct MappedTopic {
     pub number: usize,
     /// The topic's share of all tokens.
     pub share: f64,
-    /// Its position. Topics with similar words are close to each other.
+    /// The position of the topic. Topics with similar words are close to each other.
     pub position: (f64, f64),
-    /// Its most relevant words, or empty if they are not shown.
+    /// The most relevant words of the topic; empty if they are not shown.
     pub words: Vec<TopicWord>,
 }
 
@@ -190,13 +190,13 @@ pub struct Stage {
 /// The bound at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// Iteration, counted within the stage or over the whole run. In both cases stages are drawn one after the other.
+    /// Iteration, counted within the stage or over the whole run. In both cases the chart shows the stages in sequence.
     pub iteration: u64,
     /// Wall-clock seconds since the start.
     pub seconds: f64,
     /// Estimate of the bound in nats.
     pub elbo: f64,
-    /// Its Monte Carlo standard error, or NaN.
+    /// The Monte Carlo standard error of the estimate, or NaN.
     pub se: f64,
 }
 

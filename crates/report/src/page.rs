@@ -12,7 +12,7 @@ const STYLE: &str = include_str!("style.css");
 /// Interactive features of the page. Without it the page still has all content.
 const SCRIPT: &str = include_str!("script.js");
 
-/// Parameters in the summary that is copied.
+/// Number of parameters in the summary that users can copy.
 const SUMMARISED: usize = 20;
 
 /// Width and height of a chart with half the width of a page, in pixels.

@@ -9,7 +9,7 @@ use crate::page::{Page, TableRow};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Marginals that are drawn.
+/// Number of marginals that are drawn.
 const MARGINALS: usize = 24;
 /// Number of rows of the parameter table. `fit.json` has the rest.
 const TABLE_ROWS: usize = 500;
@@ -21,7 +21,7 @@ const FOREST_ROWS: usize = 40;
 /// Parameters in the map of correlations, and pairs drawn against each other.
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// Number of points of a pair. More cannot be distinguished at this size.
+/// Number of points in the plot of a pair. More cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
@@ -158,7 +158,7 @@ fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     }
 }
 
-/// "… and n more" below something that was cut short.
+/// Adds "… and n more" below a list that shows only its first entries.
 fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     if total > shown {
         page.put(format_args!(

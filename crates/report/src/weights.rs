@@ -86,7 +86,7 @@ fn meaning(khat: Khat) -> &'static str {
     }
 }
 
-/// The same for refined draws.
+/// The beginning of a sentence about k̂ for refined draws.
 fn beginning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",

@@ -1,8 +1,8 @@
 //! Optimisation paths: the bound of a method against its oracle calls.
 //!
-//! Every method starts at the same member of the mean-field family, the standard normal, and a separate evaluation
-//! computes the bound of its iterates on draws that all runs of a model share, so noise in a method's own estimates
-//! has no effect. Those evaluations cost no oracle calls and no seconds. Oracle calls follow the paper; see
+//! Every method starts at the same member of the mean-field family, the standard normal. A separate evaluation computes
+//! the bound of its iterates on draws that all runs of a model share, so noise in a method's own estimates has no
+//! effect. Those evaluations cost no oracle calls and no seconds. Oracle calls follow the paper; see
 //! [`jensen::blackbox::Calls`].
 
 use jensen::Problem;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Draws on which iterates are evaluated, and final ones.
+/// Number of draws for the evaluation of an iterate, and of the final result.
 const DRAWS: usize = 512;
 const FINAL_DRAWS: usize = 8192;
 
@@ -33,7 +33,7 @@ pub enum Method {
     Advi,
     /// Stochastic trust regions.
     Trust,
-    /// The same as printed.
+    /// Stochastic trust regions as printed in the paper.
     PaperTrust,
     /// Hessian-free Newton steps without a trust region.
     Hfsgvi,
@@ -54,15 +54,15 @@ impl Method {
 /// An evaluated iterate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Iterations so far.
+    /// Number of iterations so far.
     pub iteration: u64,
     /// Oracle calls so far.
     pub calls: f64,
     /// Lane evaluations so far, where a Hessian-vector product counts as two.
     pub lanes: u64,
-    /// Seconds in the method so far.
+    /// Seconds spent in the method so far.
     pub seconds: f64,
-    /// The bound in nats; `None` if some draw has no finite density.
+    /// The bound in nats; `None` if the density is not finite at some draw.
     pub bound: Option<f64>,
 }
 
@@ -75,13 +75,13 @@ pub struct Path {
     pub seed: u64,
     /// Evaluated iterates, from the start to the end.
     pub points: Vec<Point>,
-    /// The bound at the end, from more draws; `None` if some draw has no finite density.
+    /// The final bound, computed from more draws; `None` if the density is not finite at some draw.
     pub bound: Option<f64>,
-    /// Its status at the end.
+    /// The status of the run at the end.
     pub status: String,
     /// Whether its own rule reports convergence.
     pub converged: bool,
-    /// Whether it ended because a value was not finite.
+    /// Whether the run ended because a value was not finite.
     pub overflowed: bool,
 }
 
@@ -91,7 +91,7 @@ impl Path {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The first iterate from which all later ones reach `threshold`; `None` if the last does not.
+    /// The first iterate from which all later iterates reach `threshold`; `None` if the last one does not.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -226,7 +226,7 @@ pub fn follow(
     }
 }
 
-/// The flag that interrupts a run, separate from the context so that threads can share it.
+/// The flag that interrupts a run. It is separate from the context so that threads can share it.
 #[derive(Clone, Copy)]
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 

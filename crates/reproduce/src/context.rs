@@ -1,4 +1,4 @@
-//! The environment of a part: data, scale, and the destination of rows, figures and intermediate results.
+//! The environment of a part: its data, its scale, and where its rows, figures and intermediate results go.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub struct Setup<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The interface of the framework for a part.
+/// The framework as a part sees it.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -130,7 +130,7 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// A path below the results for a file that a part creates and may reuse, such as a corpus.
+    /// A path below the results, for a file that a part creates and may reuse, such as a corpus.
     ///
     /// # Errors
     /// Fails if its folder cannot be created.
@@ -140,7 +140,7 @@ impl<'a> Context<'a> {
         Ok(folder.join(name))
     }
 
-    /// Reports the state of the run to the user: one line.
+    /// Shows the user the state of the run in one line.
     pub fn say(&mut self, line: impl Display) {
         (self.say)(&line.to_string());
     }
@@ -156,8 +156,8 @@ impl<'a> Context<'a> {
     /// Measures a row and writes `results.json`. A resumed run returns an existing row.
     ///
     /// # Errors
-    /// Fails as `measure` does, with [`Failure::Stopped`] if the user interrupted before it, and for a file that cannot
-    /// be written.
+    /// Fails as `measure` does, with [`Failure::Stopped`] if the user has interrupted the run before it, and for a file
+    /// that cannot be written.
     pub fn row(
         &mut self,
         what: What,
@@ -183,9 +183,9 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// An intermediate result, such as a trace behind several rows and a figure. It is computed once and stored in the
-    /// folder `kept`, and a resumed run reads it. `name` may hold slashes and is unique within the experiment. Numbers
-    /// must be finite: JSON supports no others.
+    /// An intermediate result, such as a trace from which several rows and a figure are computed. It is computed once
+    /// and stored in the folder `kept`, and a resumed run reads it. `name` may contain slashes and is unique within the
+    /// experiment. Numbers must be finite: JSON supports no others.
     ///
     /// # Errors
     /// Fails as [`Context::row`] does.
@@ -203,11 +203,11 @@ impl<'a> Context<'a> {
         write_kept(self.setup, &path, value)
     }
 
-    /// [`Context::keep`] for many results that do not depend on each other, computed in parallel and returned in the
-    /// order of `items`. Each is stored as soon as it exists.
+    /// Like [`Context::keep`], but for many independent results. They are computed in parallel and returned in the
+    /// order of `items`. Each result is stored as soon as it exists.
     ///
     /// # Errors
-    /// Returns the first error of `compute`, or [`Failure::Stopped`] if the user interrupts between two items.
+    /// Fails with the first error of `compute`, or with [`Failure::Stopped`] if the user interrupts between two items.
     pub fn keep_each<I: Sync, T: Serialize + DeserializeOwned + Send>(
         &mut self,
         items: &[I],

@@ -45,7 +45,7 @@ impl Entry {
         })
     }
 
-    /// Whether the program solves equations, differential or algebraic ones, in every evaluation.
+    /// Whether every evaluation of the program solves differential or algebraic equations.
     #[must_use]
     pub fn solves(&self) -> bool {
         SOLVERS.iter().any(|name| self.program.contains(name))

@@ -12,15 +12,15 @@ pub struct Experiment {
     pub about: &'static str,
     /// The necessary data below `--data DIR`, and instructions to get them.
     pub data: &'static str,
-    /// Its figures and tables, in the order of execution.
+    /// The figures and tables of the experiment, in the order of execution.
     pub parts: &'static [Piece],
 }
 
 /// A figure, a table, or a group of panels.
 pub struct Piece {
-    /// Its name for `--only`.
+    /// The name of the part for `--only`.
     pub name: &'static str,
-    /// Its content, in one line.
+    /// The content of the part, in one line.
     pub about: &'static str,
     /// The smallest scale at which it runs: [`Scale::Paper`] for parts without a quick version.
     pub from: Scale,
@@ -29,12 +29,12 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Whether it runs at this scale.
+    /// Whether the part runs at this scale.
     pub fn runs_at(&self, scale: Scale) -> bool {
         self.from == Scale::Quick || scale == Scale::Paper
     }
 
-    /// Its row in `results.json` while it is not run.
+    /// The row in `results.json` for a part that was not run.
     pub(crate) fn placeholder(&self) -> String {
         format!("{}: {}", self.name, self.about)
     }

@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl From<DataError> for Failure {
-    /// Errors of readers. Those of writers are mapped where they happen.
+    /// Converts errors of readers. Errors of writers are converted where they occur.
     fn from(error: DataError) -> Self {
         Self::Data(error.to_string())
     }

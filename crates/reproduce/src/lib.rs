@@ -1,8 +1,8 @@
 //! Reproduces tables and figures of the papers behind Jensen from real data.
 //!
 //! An [`Experiment`] belongs to a paper. Its [`Piece`]s are figures and tables. [`run`] runs them with a [`Context`],
-//! which has the data and the scale and writes the results: `results.json` with one [`ResultRow`] a measured figure,
-//! written again after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
+//! which provides the data and the scale and writes the results: `results.json` with one [`ResultRow`] per measured
+//! figure, which is rewritten after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -67,8 +67,8 @@
 //! # }
 //! ```
 //!
-//! [`Context::not_run`] lists rows of a paper that are not run, with the reason. The quick scale of all parts together
-//! takes at most 20 minutes on two cores.
+//! [`Context::not_run`] lists the rows of a paper that are not run, with the reason. The quick scale of all parts
+//! together takes at most 20 minutes on two cores.
 
 #![cfg_attr(
     not(test),

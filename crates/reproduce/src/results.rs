@@ -17,7 +17,7 @@ const RESAMPLES: usize = 1000;
 pub enum Scale {
     /// Real data; fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
     Quick,
-    /// As large as in the paper.
+    /// The size used in the paper.
     Paper,
 }
 
@@ -59,7 +59,7 @@ pub struct Results {
     pub experiment: String,
     /// The machine of the run.
     pub machine: String,
-    /// The rows: finished ones in the order of their start, followed by those that were not run.
+    /// The rows: finished ones in the order in which they started, followed by those that were not run.
     pub rows: Vec<ResultRow>,
 }
 
@@ -199,8 +199,8 @@ impl Ours {
         }
     }
 
-    /// A count of successes, with the standard deviation of its expectation under a uniform prior, because zero of ten
-    /// does not prove a zero rate.
+    /// A count of successes, with the standard deviation of its expectation under a uniform prior, because zero out of
+    /// ten does not prove a zero rate.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
@@ -254,7 +254,7 @@ impl Ours {
         }
     }
 
-    /// No number, for this reason.
+    /// An entry without a number, for this reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             value: None,

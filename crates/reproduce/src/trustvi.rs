@@ -560,7 +560,7 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
         .collect()
 }
 
-/// The quantile of a figure; no value without runtimes.
+/// The quantile of a figure, or no value if there are no runtimes.
 fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> Ours {
     let figures: Vec<f64> = runtimes.iter().map(figure).collect();
     Ours::quantile(&figures, share)

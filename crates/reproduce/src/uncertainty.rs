@@ -12,7 +12,7 @@ use crate::corpus::{Entry, Reference, references};
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A fit and its reference: one entry for each scalar.
+/// A fit and its reference, with one entry for each scalar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Comparison {
     /// (mean − reference mean) / reference sd.

@@ -1,4 +1,4 @@
-//! Named tensors and scalars: the form in which a state is stored.
+//! Named tensors and scalars, the form in which a state is stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A dense tensor of doubles in row-major order.
+/// A dense tensor of double-precision numbers in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     /// Extents.
@@ -18,15 +18,15 @@ pub struct Tensor {
 
 /// Named tensors and scalars.
 ///
-/// Floating-point numbers belong in tensors, which keep every bit (NaN and infinities too); counters,
-/// flags and words go into the JSON part.
+/// Floating-point numbers belong in tensors, which preserve every bit (including NaN and infinities). Counters, flags
+/// and words belong in the JSON part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Archive {
     pub(crate) tensors: BTreeMap<String, Tensor>,
     pub(crate) scalars: Map<String, Value>,
 }
 
-/// An archive lacks data that a state needs.
+/// The archive lacks data that a state needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveError(pub String);
 

@@ -16,8 +16,8 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Key of the JSON header in the safetensors metadata.
 const HEADER_KEY: &str = "jensen";
 
-/// The identity that must be equal for a resumed run to have the bits of an uninterrupted one. It excludes budgets,
-/// because a larger budget is the usual reason to resume.
+/// The properties that must agree for a resumed run to have the same bits as an uninterrupted one. Budgets are
+/// excluded, because a larger budget is the usual reason to resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Name of the algorithm.
@@ -34,18 +34,18 @@ pub struct Identity {
     pub simd: String,
 }
 
-/// The position of the counter-based random streams. Their keys are (seed, purpose, iteration, lane), so the last
-/// finished iteration determines it.
+/// The position of the counter-based random streams. The keys of the streams are (seed, purpose, iteration, lane), so
+/// the last finished iteration determines the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RngPosition {
-    /// The next iteration draws with this counter.
+    /// The counter with which the next iteration draws.
     pub next_iteration: u64,
 }
 
 /// A stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// Version of the crate that wrote it.
+    /// Version of the crate that wrote the checkpoint.
     pub version: String,
     /// The identity of the run.
     pub identity: Identity,
@@ -77,7 +77,7 @@ pub struct Difference {
     pub field: &'static str,
     /// The value in the checkpoint.
     pub stored: String,
-    /// The value of the current run.
+    /// The value in the current run.
     pub present: String,
 }
 
@@ -90,6 +90,7 @@ impl fmt::Display for Difference {
 
 /// The reason why a checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CheckpointError {
     /// The bytes are not a complete and unchanged checkpoint.
     Corrupt(String),
@@ -98,7 +99,7 @@ pub enum CheckpointError {
         /// The version found.
         found: u32,
     },
-    /// The stored run is a different one.
+    /// The checkpoint belongs to a different run.
     Mismatch(Vec<Difference>),
 }
 
@@ -172,7 +173,7 @@ fn digest(header: &Header, archive: &Archive) -> String {
 }
 
 impl Identity {
-    /// The identity of a result from which no run continues, so that nothing else has to match.
+    /// The identity of a result from which no run continues, so that nothing else needs to agree.
     pub fn of_result(algorithm: &str) -> Self {
         Self {
             algorithm: algorithm.to_owned(),
@@ -197,7 +198,7 @@ impl Checkpoint {
         }
     }
 
-    /// The checkpoint as bytes: the same content always gives the same bytes.
+    /// The checkpoint as bytes. The same content always gives the same bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut header = Header {
             format: FORMAT_VERSION,
@@ -237,8 +238,8 @@ impl Checkpoint {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// [`CheckpointError::Corrupt`] for truncated, changed or foreign bytes,
-    /// [`CheckpointError::Format`] for another version of the layout.
+    /// [`CheckpointError::Corrupt`] for truncated, modified or foreign bytes, [`CheckpointError::Format`] for another
+    /// version of the layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
@@ -286,7 +287,7 @@ impl Checkpoint {
         })
     }
 
-    /// The differences between this checkpoint and a run of `identity` by this version of the crate.
+    /// The differences between this checkpoint and a run with `identity` by this version of the crate.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;
@@ -330,8 +331,8 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Accepts this checkpoint for a run of `identity`. With `force` it returns the differences instead of failing, and
-    /// the caller reports them to the user.
+    /// Accepts this checkpoint for a run with `identity`. With `force` it returns the differences instead of failing,
+    /// and the caller reports them to the user.
     ///
     /// # Errors
     /// [`CheckpointError::Mismatch`] if anything differs and `force` is false.

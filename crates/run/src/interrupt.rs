@@ -4,31 +4,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::Clock;
 
-/// Reports to code within a step that the step is no longer wanted, because the caller has cancelled the run or its
-/// time is up.
+/// Tells code inside a step that the step is no longer needed, because the caller has cancelled the run or its time is
+/// up.
 ///
-/// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work, and from then on returns
-/// any result, quickly: [`run_interruptibly`](crate::run_interruptibly) discards the step and returns to the previous
-/// state, so neither results nor resumed runs depend on the point at which a step stopped.
+/// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work. Once it is true, the step
+/// returns any result as soon as possible: [`run_interruptibly`](crate::run_interruptibly) discards the step and
+/// returns to the previous state, so results and resumed runs do not depend on the point at which a step stopped.
 ///
-/// The output of such a run contains only results that take little time. Long computations check
-/// [`is_late`](Self::is_late) between their parts, and omit the rest.
+/// The output of such a run contains only results that take little time to compute. Long computations check
+/// [`is_late`](Self::is_late) between their parts, and omit the remaining parts.
 pub struct Interrupt<'a> {
     cancel: Option<&'a AtomicBool>,
     clock: &'a dyn Clock,
     /// Whether steps are stopped within.
     pub(crate) within_steps: bool,
-    /// When the clock's seconds are used up, as bits.
+    /// The clock reading at which the time is up, as bits.
     deadline: AtomicU64,
     /// Whether there is a state to return to.
     armed: AtomicBool,
-    /// Whether a piece of work was stopped.
+    /// Whether a piece of work was stopped early.
     stopped: AtomicBool,
-    /// Whether the output is that of a run that ended by itself.
+    /// Whether the output belongs to a run that ended by itself.
     ending: AtomicBool,
-    /// Whether the output was informed that it is late.
+    /// Whether the output has been informed that it is late.
     cut: AtomicBool,
-    /// The time at which the output must use the available results, as bits.
+    /// The clock reading at which the output must use the results it has, as bits.
     output: AtomicU64,
 }
 
@@ -71,8 +71,8 @@ impl<'a> Interrupt<'a> {
         over
     }
 
-    /// Whether the caller should compute its output quickly: an interrupt ended the run, the time is up, or the user
-    /// cancelled the output.
+    /// Whether the caller should compute its output quickly, because an interrupt ended the run, the time is up, or the
+    /// user cancelled the output.
     pub fn is_hurried(&self) -> bool {
         let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
         if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {
@@ -91,12 +91,12 @@ impl<'a> Interrupt<'a> {
         late
     }
 
-    /// Whether the output has learned that it is late, so that it may be incomplete.
+    /// Whether the output knows that it is late and may therefore be incomplete.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// Whether it was cancelled or its time is up.
+    /// Whether the run was cancelled or its time is up.
     fn is_called(&self) -> bool {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
             || self.clock.seconds() >= f64::from_bits(self.deadline.load(Ordering::Relaxed))
@@ -114,13 +114,13 @@ impl<'a> Interrupt<'a> {
         self.output.store(until.to_bits(), Ordering::Relaxed);
     }
 
-    /// Begins a step that may be discarded, because of time from `deadline` on.
+    /// Begins a step that may be discarded once the clock has passed `deadline`.
     pub(crate) fn arm(&self, deadline: f64) {
         self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
         self.armed.store(true, Ordering::Relaxed);
     }
 
-    /// The step has ended: whether it was in vain.
+    /// Ends the step, and returns whether it was discarded.
     pub(crate) fn disarm(&self) -> bool {
         self.armed.store(false, Ordering::Relaxed);
         self.stopped.swap(false, Ordering::Relaxed)

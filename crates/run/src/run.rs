@@ -14,10 +14,10 @@ use crate::{
 pub struct Budget {
     /// Largest number of iterations, including those before a resume.
     pub max_iterations: u64,
-    /// Largest number of wall-clock seconds, including those before a resume; checked between iterations, and within
-    /// them if an [`Interrupt`] is used.
+    /// Largest number of wall-clock seconds, including those before a resume. It is checked between iterations, and
+    /// within them if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
-    /// Seconds of the limit that are spent before the run begins.
+    /// Seconds of the limit that were used before the run begins.
     pub spent: f64,
 }
 
@@ -31,7 +31,7 @@ impl Budget {
         }
     }
 
-    /// Whether no time is left when the run begins.
+    /// Whether there is no time left when the run begins.
     pub fn is_spent(&self) -> bool {
         self.left().is_some_and(|left| left <= 0.0)
     }
@@ -42,7 +42,7 @@ impl Budget {
     }
 }
 
-/// A wall clock for the components of a run.
+/// A wall clock for the parts of a run.
 pub trait Clock: Sync {
     /// Seconds since an arbitrary fixed moment. They never decrease.
     fn seconds(&self) -> f64;
@@ -71,7 +71,7 @@ pub trait Store {
     /// Replaces the stored checkpoint atomically.
     ///
     /// # Errors
-    /// Fails if the checkpoint cannot be stored. The run continues and informs the observer.
+    /// Fails if the checkpoint cannot be stored. If this fails, the run continues and informs the observer.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -83,7 +83,7 @@ impl Store for Vec<Vec<u8>> {
     }
 }
 
-/// Largest share of a run's time for copies of states, which allow steps to be discarded.
+/// Largest share of a run's time that may be spent on copying states, which allows steps to be discarded.
 const COPYING: f64 = 0.01;
 
 /// The environment of a run.
@@ -94,13 +94,13 @@ pub struct Control<'a> {
     pub clock: &'a dyn Clock,
     /// Another thread (Ctrl-C) sets this to stop with a checkpoint, after the current iteration or within it.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a cancelled run also computes its output, which may take long, besides its checkpoint.
+    /// Whether a cancelled run also computes its output, which may take long, in addition to its checkpoint.
     pub partial: bool,
     /// Watches the run.
     pub observer: &'a mut dyn Observer,
     /// The destination of checkpoints, if any.
     pub store: Option<&'a mut dyn Store>,
-    /// Seconds between checkpoints; 0 checkpoints after every iteration. The end of the run always writes one.
+    /// Seconds between checkpoints. With 0, the run writes one after every iteration. It always writes one at its end.
     pub checkpoint_seconds: f64,
     /// The stored run to resume.
     pub resume: Option<Checkpoint>,
@@ -128,8 +128,8 @@ impl<'a> Control<'a> {
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// The result of the algorithm. Absent if it could not start, or was cancelled without [partial](Control::partial)
-    /// results.
+    /// The result of the algorithm. Absent if the run could not start, or was cancelled without
+    /// [partial](Control::partial) results.
     pub output: Option<T>,
     /// The status at the end of the run.
     pub status: Status,
@@ -141,10 +141,11 @@ pub struct Outcome<T> {
 
 /// The reason why a run could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The checkpoint belongs to another run.
     Checkpoint(CheckpointError),
-    /// The stored state does not fit the algorithm.
+    /// The stored state does not match the algorithm.
     State(ArchiveError),
 }
 
@@ -157,7 +158,14 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Checkpoint(error) => error.source(),
+            Self::State(error) => Some(error),
+        }
+    }
+}
 
 /// Runs an algorithm until it stops, a budget is used up or the caller interrupts.
 ///
@@ -166,7 +174,8 @@ impl std::error::Error for RunError {}
 /// resumed finished run takes no further step.
 ///
 /// # Errors
-/// Only on a resume: the checkpoint belongs to another run, or its state does not fit.
+/// These errors occur only on a resume: the checkpoint belongs to another run, or its state does not match the
+/// algorithm.
 pub fn run<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,
@@ -175,7 +184,7 @@ pub fn run<A: Algorithm>(
     run_interruptibly(algorithm, identity, control, None)
 }
 
-/// Additional seconds for the start of a run: a partial start is the beginning of a longer one.
+/// Additional seconds for the initial state, because a start cut short is the beginning of a longer one.
 const BEGINNING: f64 = 0.5;
 
 /// The first state. An interrupted start has no results.
@@ -208,7 +217,7 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     }
 }
 
-/// The reason to end a run before its next iteration: the caller, or a used-up budget.
+/// The reason to end a run before its next iteration: the caller, or an exhausted budget.
 fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> Option<Status> {
     if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
         return Some(Status::Interrupted { at: iteration });
@@ -229,11 +238,11 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// As [`run`], for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock. An
+/// Like [`run`], but for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock. An
 /// interrupted step has no effect.
 ///
-/// This copies the state before each step, or only before some steps if copies take time. Steps without a copy are
-/// completed.
+/// The function copies the state before each step, or only before some steps if copying takes long. Steps without a
+/// copy are completed.
 ///
 /// # Errors
 /// Fails as [`run`] does.
@@ -342,7 +351,7 @@ pub fn run_interruptibly<A: Algorithm>(
     })
 }
 
-/// Writes a checkpoint if there is a store; a failure is a note and does not end the run.
+/// Writes a checkpoint if there is a store. A failure causes a note and does not end the run.
 fn save<S: Snapshot>(
     control: &mut Control<'_>,
     identity: &Identity,

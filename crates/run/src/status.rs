@@ -1,13 +1,13 @@
-//! The end of a fit, as a value with advice.
+//! The end of a fit, as a value that includes advice.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The reason why a stopping rule found the optimum.
+/// Why a stopping rule considers the optimum found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The rule and its observation, in words.
+    /// The rule and what it observed, in words.
     pub rule: String,
     /// The estimated remaining improvement in nats, if the rule estimates one.
     pub remaining: Option<f64>,
@@ -23,7 +23,7 @@ pub enum Limit {
     Iterations(u64),
     /// Wall-clock seconds.
     Seconds(f64),
-    /// The largest number of draws per evaluation in the settings.
+    /// The largest number of draws per evaluation that the settings allow.
     Draws(u64),
 }
 
@@ -41,19 +41,19 @@ impl fmt::Display for Limit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
-    /// A tested stopping rule holds.
+    /// A tested stopping rule is met.
     Converged {
         /// The rule and its numbers.
         evidence: Evidence,
     },
-    /// A budget was used up first.
+    /// A budget was exhausted before the stopping rule was met.
     BudgetReached {
         /// The limit.
         limit: Limit,
         /// The last observation of the stopping rule, if there is one.
         detail: String,
     },
-    /// Steps no longer improve the objective although the stopping rule does not hold.
+    /// Steps no longer improve the objective, but the stopping rule is not met.
     Stalled {
         /// The iteration.
         at: u64,
@@ -75,7 +75,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the optimiser's stopping rule holds.
+    /// Whether the optimiser's stopping rule is met.
     pub fn is_converged(&self) -> bool {
         matches!(self, Self::Converged { .. })
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Status;
 
-/// One line of a trace; in JSON the method's `fields` are on the same level as the fixed ones. Numbers that are not
+/// One line of a trace. In JSON, the method's `fields` are on the same level as the fixed fields. Numbers that are not
 /// finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -15,12 +15,12 @@ pub struct Record {
     pub iteration: u64,
     /// Wall-clock seconds since the run began, including earlier sessions of a resumed run.
     pub seconds: f64,
-    /// Estimate of the evidence lower bound in nats, if this step computed one.
+    /// Estimate of the evidence lower bound in nats, if the step computed one.
     pub elbo: Option<f64>,
     /// Monte-Carlo standard error of `elbo`.
     pub elbo_se: Option<f64>,
-    /// Evaluations so far, in the method's unit (for black-box methods: minibatches of 256 gradients or values, and
-    /// of 85 Hessian-vector products, which count twice).
+    /// Evaluations so far, in the method's unit. For black-box methods it is minibatches of 256 gradients or values, or
+    /// of 85 Hessian-vector products, which count twice.
     pub oracle_calls: u64,
     /// Further fields of the method.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ impl Record {
         }
     }
 
-    /// Adds a number; a non-finite one becomes `null`.
+    /// Adds a number, or `null` if the number is not finite.
     #[must_use]
     pub fn with(mut self, name: &str, value: f64) -> Self {
         let value = serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number);
@@ -86,7 +86,7 @@ pub trait Observer {
         let _ = record;
     }
 
-    /// Called after [`record`](Self::record); may draw a progress bar.
+    /// The loop calls it after [`record`](Self::record). It may draw a progress bar.
     fn progress(&mut self, progress: &Progress<'_>) {
         let _ = progress;
     }

@@ -1,4 +1,4 @@
-//! Whether a result is trusted, as a value with reasons.
+//! Whether a result is trusted, as a value that includes the reasons.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The verdict on a result, which is trusted if there is no reason against it.
+/// The verdict on a result. The result is trusted if there is no reason against it.
 ///
 /// ```
 /// use jensen_run::{Reason, Verdict};

@@ -77,7 +77,7 @@ impl Code {
     }
 }
 
-/// A location with a few words.
+/// A location with a short text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The location.
@@ -157,7 +157,7 @@ impl Diagnostic {
         self
     }
 
-    /// Whether it is an error.
+    /// Whether the diagnostic is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -173,10 +173,10 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Largest number of diagnostics shown in full; the others are counted.
+/// Largest number of diagnostics shown in full. The others are only counted.
 const SHOWN: usize = 50;
 
-/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty
+/// The diagnostics as text with source excerpts, in the given order, separated by blank lines. Beyond fifty
 /// diagnostics, the text gives only the number of the others.
 ///
 /// With `colour`, the text has ANSI escape sequences. The renderer replaces tabs and control characters of the source,
@@ -248,7 +248,7 @@ fn report<'a>(diagnostic: &'a Diagnostic, files: &'a [SourceFile]) -> Vec<Group<
     vec![group]
 }
 
-/// The span as a range of whole characters inside the text.
+/// The span restricted to whole characters inside the text.
 fn clamp(span: Span, text: &str) -> std::ops::Range<usize> {
     let mut start = (span.start as usize).min(text.len());
     while !text.is_char_boundary(start) {

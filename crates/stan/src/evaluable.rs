@@ -1,5 +1,5 @@
-//! Constructs of correct programs that neither evaluator can compute, reported with their location before any data are
-//! read.
+//! Constructs of correct programs that neither evaluator can compute. They are reported with their location before any
+//! data are read.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
@@ -15,13 +15,13 @@ use crate::symbolic::functions;
 /// The context of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Context {
-    /// A context with known values: transformed data, generated quantities, and functions called with data there.
+    /// A context with known values: transformed data, generated quantities, and functions that these call with data.
     Known,
     /// The context of the log density.
     Density,
 }
 
-/// The constructs of a program that cannot be evaluated: an error for each location, in the order of the source.
+/// The constructs of a program that cannot be evaluated, with one error per location, in the order of the source.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,
@@ -43,7 +43,7 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     search.found
 }
 
-/// Whether the graph has a library function, of arguments that depend on parameters.
+/// Whether the graph supports a library function whose arguments depend on parameters.
 fn lowers(id: BuiltinId) -> bool {
     let name = id.name();
     distributions::formula(name).is_some() || functions::find(name).is_some()

@@ -1,11 +1,12 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
 //!
-//! Text passes through [`syntax`] (lexer and parser, without types) and [`mod@check`] (names, types, block rules) to
-//! the typed [`program`]. The evaluators start from it: [`interpret`] runs it on known values, [`lower`] makes the
-//! graph of its log density. Both share [`value`]s, library functions (`functions`, `library`), `symbolic` values and
-//! `distributions`. Each distribution is one row. Errors are [`diagnostic`]s; [`pretty`] shows the stages as text;
-//! [`outputs`] computes the reported values of many draws; [`evaluable`] reports the constructs of a correct program
-//! that cannot be computed. `xtask/src/modules.rs` lists the allowed dependencies between modules.
+//! Text is first parsed by [`syntax`] (lexer and parser, without types) and then checked by [`mod@check`] (names,
+//! types, block rules), which returns the typed [`program`]. The evaluators start from it: [`interpret`] runs the
+//! program on known values, and [`lower`] builds the graph of its log density. Both share [`value`]s, library functions
+//! (`functions`, `library`), `symbolic` values and `distributions`. Each distribution is one row. Errors are
+//! [`diagnostic`]s. [`pretty`] shows the stages as text, [`outputs`] computes the reported values of many draws, and
+//! [`evaluable`] reports the constructs of a correct program that cannot be computed. `xtask/src/modules.rs` lists the
+//! allowed dependencies between modules.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,5 @@
-//! The reported values of draws: computed in batches over the graph if the program has one, otherwise one by one.
+//! The reported values of draws. They are computed in batches by the graph if the program has one, and otherwise one by
+//! one.
 
 use std::sync::OnceLock;
 
@@ -25,8 +26,8 @@ use crate::value::sized::Sized;
 /// Largest number of values of all draws that are computed together.
 const TOGETHER: usize = 1 << 20;
 
-/// A program with its data as the source of reported values. The interpreter handles draws that the graph rejects or
-/// for which it has no finite value, and finds the reason.
+/// A program with its data as the source of reported values. For draws that the graph rejects or for which it has no
+/// finite value, the interpreter computes the values or finds the reason.
 pub struct Outputs {
     bound: BoundModel,
     simd: Simd,
@@ -40,7 +41,7 @@ struct Programs {
     /// Outputs: the reported values, and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
-    /// Draws at a time.
+    /// Number of draws that are evaluated together.
     block: usize,
 }
 
@@ -68,8 +69,8 @@ impl Outputs {
         Self::new(bound, self.simd)
     }
 
-    /// The values at each draw, as for [`Posterior::constrain_all`], computed only by the graph: `None` if the
-    /// interpreter is needed.
+    /// The values at each draw, as for [`Posterior::constrain_all`], computed only by the graph; `None` if this needs
+    /// the interpreter.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {

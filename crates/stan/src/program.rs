@@ -1,13 +1,13 @@
 //! The typed program: the output of the checker, and the input of the interpreter and of lowering.
 //!
-//! The checker builds a [`Program`] only from source without errors, so every rule of the language holds in it, and
+//! The checker builds a [`Program`] only from source without errors. Every rule of the language therefore holds, and
 //! evaluators need not test the rules again:
 //!
-//! * every name is resolved ([`VarId`], [`FunId`], [`BuiltinId`]), every expression has its type and [`Level`];
-//! * implicit conversions are explicit [`ExprKind::Promote`] nodes. Arguments of a call have exactly the types of one
-//!   signature of the callee, both sides of an assignment have the same type, the elements of a literal agree;
-//! * sugar is gone: unary plus is dropped, `int / int` is [`BinaryOp::IntDiv`], `x ~ f(…)` names the density it calls,
-//!   constrained types are an unconstrained [`SizedType`] with a [`Constraint`];
+//! * every name is resolved ([`VarId`], [`FunId`], [`BuiltinId`]), and every expression has a type and a [`Level`];
+//! * implicit conversions are explicit [`ExprKind::Promote`] nodes. The arguments of a call have exactly the types of
+//!   one signature of the callee, both sides of an assignment have the same type, and the elements of a literal agree;
+//! * syntactic sugar is removed: unary plus is dropped, `int / int` becomes [`BinaryOp::IntDiv`], `x ~ f(…)` names the
+//!   density that it calls, and constrained types become an unconstrained [`SizedType`] with a [`Constraint`];
 //! * `int` expressions never depend on parameters, and neither do sizes of declarations outside functions and local
 //!   blocks.
 //!
@@ -42,7 +42,7 @@ pub struct ExprId(pub u32);
 /// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarKind {
-    /// Declared at the top of its block: visible in later blocks, stored or output.
+    /// Declared at the top of its block, so that it is visible in later blocks and may be part of the output.
     Global,
     /// Declared in the model block, in a nested block or in a function body.
     Local,
@@ -85,7 +85,7 @@ pub struct Expr {
     pub ty: Type,
     /// Whether its value can depend on parameters.
     pub level: Level,
-    /// Its location in the source. A node that the checker inserted has the span of its operand.
+    /// The location of the expression in the source. A node that the checker inserted has the span of its operand.
     pub span: Span,
 }
 
@@ -104,11 +104,12 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// An infix operator; operands are promoted to the operand types of one signature of the operator.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `condition ? then : otherwise`; the condition is `int`, both branches have the type of the whole, only one is evaluated.
+    /// `condition ? then : otherwise`. The condition is an `int`, both branches have the type of the whole, and only
+    /// one is evaluated.
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `x'` of a vector, row vector or matrix (for complex types the conjugate transpose is *not* taken).
+    /// `x'` for a vector, row vector or matrix (the transpose of a complex value is *not* conjugated).
     Transpose(Box<Expr>),
-    /// `base[i, …]`: at least one index; array dimensions are consumed first, then those of the vector or matrix.
+    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then those of the vector or matrix.
     ///
     /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector, `m[:,
     /// j]` a vector, `m[i, :]` a row vector. Trailing dimensions without an index are kept whole.
@@ -118,7 +119,7 @@ pub enum ExprKind {
     /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors (see `ty`). `[]` is an empty row
     /// vector.
     RowVectorLit(Vec<Expr>),
-    /// `(a, b, …)`: one (`(a,)`) or more.
+    /// `(a, b, …)` with one element (`(a,)`) or more.
     TupleLit(Vec<Expr>),
     /// `t.k`, `k` counted from 0 here and from 1 in source.
     TupleProj(Box<Expr>, u32),
@@ -164,8 +165,8 @@ pub enum Callee {
     User(FunId),
 }
 
-/// One index of an index expression. Positions count from 1; ranges include both ends and are empty when they run
-/// backwards.
+/// One index of an index expression. Positions count from 1. Ranges include both ends, and are empty if the end is
+/// before the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// `x[]` or `x[:]`
@@ -288,7 +289,7 @@ pub enum StmtKind {
     Call(Call),
     /// `print(…)`
     Print(Vec<Message>),
-    /// `reject(…)`: the point is rejected (log density −∞); for transformed data or generated quantities, see the
+    /// `reject(…)`, which rejects the point (log density −∞). For transformed data or generated quantities, see the
     /// manual.
     Reject(Vec<Message>),
     /// `fatal_error(…)`: the run ends.
@@ -337,7 +338,7 @@ pub enum StmtKind {
     Break,
     /// `continue`
     Continue,
-    /// `return` with the value promoted to the function's result type, or without in a void function.
+    /// `return` with the value promoted to the function's result type, or without a value in a void function.
     Return(Option<Expr>),
     /// `;`, or an empty statement after desugaring.
     Empty,
@@ -352,7 +353,7 @@ pub enum Message {
     Value(Expr),
 }
 
-/// A variable declaration. Reals not assigned hold NaN, ints `i32::MIN`.
+/// A variable declaration. Before assignment, reals hold NaN and ints `i32::MIN`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decl {
     /// The variable.
@@ -413,8 +414,8 @@ impl SizedType {
     }
 }
 
-/// Constraint of a declaration. Bounds are scalars, or containers of the shape of the constrained value; they are of
-/// type `int` for an `int` variable and have real elements otherwise.
+/// Constraint of a declaration. Its bounds are scalars or containers of the shape of the constrained
+/// value. They are of type `int` for an `int` variable, and otherwise have real elements.
 ///
 /// The [`SizedType`] of the same variable states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
 /// `cov_matrix[K]` is `Matrix(K, K)`, `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
@@ -458,8 +459,8 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// An assignment. The right side and its target have the same type. In `part op= rhs` the operands of `op` have one
-/// type, as in [`ExprKind::Binary`], and the result has the type of the part.
+/// An assignment. The right side and its target have the same type. In `part op= rhs` the operands of `op` have the
+/// same type, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     /// The target of the value.
@@ -479,7 +480,7 @@ pub enum LValue {
     Tuple(Vec<LValue>),
 }
 
-/// A variable, then from left to right the accesses into it.
+/// A variable, followed by the accesses into it from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariablePart {
     /// The variable.
@@ -503,10 +504,10 @@ pub enum Access {
 
 /// `x ~ f(a, …) T[lower, upper]`: adds the density without its additive constants.
 ///
-/// With truncation the log density becomes −∞ if an element of `x` is outside. Otherwise it is reduced, for every
-/// element of the broadcast arguments, by `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper), lcdf(lower))`.
-/// For a discrete `f` (an `_lpmf`) the distribution functions are evaluated at `lower − 1`, because the mass at `lower`
-/// is kept.
+/// With truncation, the log density is −∞ if an element of `x` is outside the bounds. Otherwise it is reduced, for
+/// every element of the broadcast arguments, by `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper),
+/// lcdf(lower))`. For a discrete `f` (an `_lpmf`) the distribution functions are evaluated at `lower − 1`, because the
+/// mass at `lower` is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
     /// The `_lpdf` or `_lpmf`, to be called as `_lupdf` or `_lupmf`.
@@ -517,7 +518,7 @@ pub struct Tilde {
     pub truncation: Option<Truncation>,
 }
 
-/// The truncation of a [`Tilde`]; at least one bound. Its distribution functions receive a scalar bound, then
+/// The truncation of a [`Tilde`], with at least one bound. Its distribution functions receive a scalar bound, then
 /// `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
@@ -531,7 +532,7 @@ pub struct Truncation {
     pub lccdf: Callee,
 }
 
-/// The kind of a function by the suffix of its name.
+/// The kind of a function, given by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
     /// No special suffix.
@@ -576,8 +577,8 @@ impl FunctionKind {
 pub struct Function {
     /// Name in source; overloads share it.
     pub name: String,
-    /// The kind by its suffix. In `_lpdf` and `_lpmf` bodies, `_lupdf` calls and `~` keep their constants unless the
-    /// function itself was called unnormalised.
+    /// The kind by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls and `~` keep their
+    /// constants unless the function itself was called unnormalised.
     pub kind: FunctionKind,
     /// The variables of the arguments; [`Program::vars`] has their types and `data` qualifiers.
     pub args: Vec<VarId>,
@@ -635,8 +636,8 @@ impl Program {
         }
     }
 
-    /// Whether this declaration is the length of a variable of the data block with a given name, such as the number of
-    /// rows of a table with that column.
+    /// Whether this declaration is the length of a variable of the data block with the given name, such as the number
+    /// of rows of a table with that column.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

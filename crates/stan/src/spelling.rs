@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// The candidate closest to `name`, if it is close enough to be a slip of the keyboard.
+/// The candidate closest to `name`, if it is close enough to be a typing error.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,

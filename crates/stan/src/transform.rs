@@ -1,9 +1,9 @@
 //! Stan's transforms between constrained values and unconstrained coordinates.
 //!
-//! A parameter is declared with a constraint; inference works on ℝᵈ. [`Transform`] maps coordinates to the constrained
-//! value with the log absolute determinant of the Jacobian, and back. If the value has more scalars than coordinates (a
-//! simplex, a correlation matrix), the determinant is that of the map to its free scalars, as stated at each transform.
-//! For `unit_vector` and related types it is Stan's convention, not a determinant.
+//! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
+//! constrained value, with the log absolute determinant of the Jacobian, and back. If the value has more scalars than
+//! coordinates (a simplex, a correlation matrix), the determinant is that of the map to its free scalars, as stated at
+//! each transform. For `unit_vector` and related types it is Stan's convention, not a determinant.
 //!
 //! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the
 //! isometric log-ratio basis. They are plain scalar code on column-major values.
@@ -103,7 +103,7 @@ impl Transform {
         }
     }
 
-    /// Whether each element is transformed alone, so that a whole array can be transformed at once.
+    /// Whether each element is transformed by itself, so that a whole array can be transformed at once.
     pub fn is_elementwise(&self) -> bool {
         matches!(
             self,
@@ -115,8 +115,8 @@ impl Transform {
         )
     }
 
-    /// The relation of coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements,
-    /// to the reported value. The coordinates of a simplex or of correlations correspond to no single value.
+    /// How coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements, relates to
+    /// the reported value. The coordinates of a simplex or of correlations correspond to no single value.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -250,7 +250,7 @@ impl Transform {
 /// The violation of a constraint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The index of the offending element in storage order, if there is only one.
+    /// The index of the offending element in storage order, if there is a single one.
     pub element: Option<usize>,
     /// The expected value: `at least 0`, `a simplex, whose elements sum to 1`.
     pub expected: String,

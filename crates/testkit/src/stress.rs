@@ -158,7 +158,8 @@ pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Fail
     failures
 }
 
-/// [`stress`], and Hessian-vector products against differences of the gradient and for symmetry.
+/// Runs [`stress`], and also compares Hessian-vector products with differences of the gradient and tests their
+/// symmetry.
 pub fn stress_twice<D: TwiceDifferentiable>(
     density: &D,
     settings: &StressSettings,

@@ -20,13 +20,13 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, EVERY)?.built(root)?;
     let folder = root.join("target/attack/calls");
     let _ = fs::remove_dir_all(&folder);
-    let (place, count, seed) = (
+    let (path, count, seed) = (
         folder.display().to_string(),
         flags.count.to_string(),
         flags.seed.to_string(),
     );
-    write(root, [&place, &count, &seed])?;
-    let entries = fs::read_dir(&folder).map_err(|e| format!("`{place}`: {e}"))?;
+    write(root, [&path, &count, &seed])?;
+    let entries = fs::read_dir(&folder).map_err(|e| format!("`{path}`: {e}"))?;
     let mut programs: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();

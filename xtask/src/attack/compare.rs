@@ -22,10 +22,10 @@ const TIMED: [&str; 3] = ["report.html", "checkpoint.safetensors", "table.csv"];
 /// The differences between two folders, one per line.
 pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     let (mut left, right) = (contents(a)?, contents(b)?);
-    let mut told = Vec::new();
+    let mut differences = Vec::new();
     for (name, there) in right {
         match left.remove(&name) {
-            None => told.push(format!("{name} is only in the second folder")),
+            None => differences.push(format!("{name} is only in the second folder")),
             Some(here) if here != there => {
                 let lines = |bytes: &[u8]| -> Vec<String> {
                     String::from_utf8_lossy(bytes)
@@ -36,16 +36,16 @@ pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
                 let (here, there) = (lines(&here), lines(&there));
                 let line = here.iter().zip(&there).position(|(a, b)| a != b);
                 let line = line.unwrap_or(here.len().min(there.len())) + 1;
-                told.push(format!("{name} differs in line {line}"));
+                differences.push(format!("{name} differs in line {line}"));
             }
             Some(_) => {}
         }
     }
-    told.extend(
+    differences.extend(
         left.into_keys()
             .map(|name| format!("{name} is only in the first folder")),
     );
-    Ok(told)
+    Ok(differences)
 }
 
 /// The compared content of each file.

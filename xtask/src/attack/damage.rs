@@ -91,16 +91,16 @@ fn outcomes(
             .args(&line)
             .output()
             .map_err(|e| e.to_string())?;
-        let told = String::from_utf8_lossy(&ended.stderr);
+        let message = String::from_utf8_lossy(&ended.stderr);
         made.push(match ended.status.code() {
             Some(0 | 4) if out.exists() => Some(fs::read(&out).map_err(|e| e.to_string())?),
             Some(0 | 4) => Some(ended.stdout),
-            Some(2 | 3) if !told.trim().is_empty() => None,
+            Some(2 | 3) if !message.trim().is_empty() => None,
             code => {
                 return Err(format!(
                     "exit {code:?} of `{}`: {}",
                     line.join(" "),
-                    told.trim()
+                    message.trim()
                 ));
             }
         });

@@ -59,13 +59,13 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         }
     }
     let tried = tried.iter();
-    let told: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
+    let counts: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
     let skipped = if mounts {
         ""
     } else {
         "; no disks of its own: `unshare` cannot mount here"
     };
-    finds.conclude(format!("runs: {}{skipped}", told.join(", ")))
+    finds.conclude(format!("runs: {}{skipped}", counts.join(", ")))
 }
 
 /// Whether a process may have private mounts.
@@ -104,7 +104,7 @@ fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::En
     finish(child)
 }
 
-/// Over an earlier fit: one error and the earlier fit as it was, or the new one.
+/// A run over an earlier fit must end with one error and the earlier fit unchanged, or with the new fit.
 fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Result<(), String> {
     // Blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
     over_an_earlier_fit(jensen, scene, folder, limit, |line| {
@@ -112,7 +112,7 @@ fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Resu
     })
 }
 
-/// Calls of the system by which files are written, and how they may fail.
+/// System calls that write files, and their possible errors.
 const CALLS_THAT_WRITE: [(&str, &str); 9] = [
     ("write", "ENOSPC"),
     ("write", "EIO"),
@@ -128,7 +128,7 @@ const CALLS_THAT_WRITE: [(&str, &str); 9] = [
 /// Approximate largest number of system calls of one kind in a scene.
 const CALLS_OF_A_KIND: usize = 60;
 
-/// One system call fails that writes, renames or syncs, if `strace` can inject it.
+/// Makes one system call that writes, renames or syncs fail, if `strace` can inject errors.
 fn failing_call(
     jensen: &Path,
     scene: &Scene,
@@ -139,13 +139,13 @@ fn failing_call(
         return Ok(());
     }
     let (call, error) = CALLS_THAT_WRITE[dice.below(CALLS_THAT_WRITE.len())];
-    let place = match call {
+    let occurrence = match call {
         "write" => 1 + dice.below(CALLS_OF_A_KIND),
         _ => 1 + dice.below(CALLS_OF_A_KIND / 4),
     };
-    let fault = format!("inject={call}:error={error}:when={place}");
-    let told = format!("{call} number {place} fails with {error}");
-    over_an_earlier_fit(jensen, scene, folder, &told, |line| {
+    let fault = format!("inject={call}:error={error}:when={occurrence}");
+    let message = format!("{call} number {occurrence} fails with {error}");
+    over_an_earlier_fit(jensen, scene, folder, &message, |line| {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-qq", "-o", "/dev/null", "-e"]);
         strace.args([
@@ -168,7 +168,7 @@ fn has_strace() -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// The same on a disk that is nearly full and has the earlier fit.
+/// Runs the command on a nearly full disk with the earlier fit.
 fn small_disk(
     jensen: &Path,
     scene: &Scene,
@@ -187,13 +187,13 @@ fn small_disk(
         disk = disk.display(),
         folder = folder.display(),
     );
-    let told = format!("a disk of 4 MB with {room} kB of room");
-    over_an_earlier_fit(jensen, scene, folder, &told, |_| {
+    let message = format!("a disk of 4 MB with {room} kB of room");
+    over_an_earlier_fit(jensen, scene, folder, &message, |_| {
         mounted(jensen, &script, &scene.fit(&disk.join("run")))
     })
 }
 
-/// Under a limit: one error and the unchanged earlier fit, or the new one. Then without the limit.
+/// Runs the command under a limit, which gives one error and the unchanged earlier fit, or the new fit. Then runs it without.
 fn over_an_earlier_fit(
     jensen: &Path,
     scene: &Scene,
@@ -233,7 +233,7 @@ fn over_an_earlier_fit(
 /// Address space in megabytes, below which the system's loader cannot load the command.
 const LOADED: usize = 128;
 
-/// The system refuses more memory: one error, and then the state after a kill.
+/// Refuses more memory: the command must end with one error and the state after a kill.
 fn little_memory(
     jensen: &Path,
     scene: &Scene,
@@ -245,35 +245,35 @@ fn little_memory(
     let line = scene.fit(folder);
     let kilobytes = 1024 * (LOADED + dice.below(1600));
     let ended = limited(jensen, &format!("ulimit -v {kilobytes}"), &line)?;
-    let told = |find: String| format!("{kilobytes} kB of memory: {find}");
-    ended.clean().map_err(told)?;
-    run(jensen, &line)?.clean().map_err(told)?;
+    let failed = |find: String| format!("{kilobytes} kB of memory: {find}");
+    ended.clean().map_err(failed)?;
+    run(jensen, &line)?.clean().map_err(failed)?;
     let differences = compare::differences(&alone, folder)?;
     let _ = fs::remove_dir_all(&alone);
     let _ = fs::remove_dir_all(folder);
     match differences.is_empty() {
         true => Ok(()),
-        false => Err(told(differences.join(", "))),
+        false => Err(failed(differences.join(", "))),
     }
 }
 
-/// The folder is on a read-only disk.
+/// Puts the folder on a read-only disk.
 fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|e| e.to_string())?;
-    let place = folder.display();
-    let script = format!("mount -t tmpfs -o ro none {place} && \"$@\"");
+    let target = folder.display();
+    let script = format!("mount -t tmpfs -o ro none {target} && \"$@\"");
     let ended = mounted(jensen, &script, &scene.fit(&folder.join("run")))?;
     let _ = fs::remove_dir_all(folder);
     match ended.code {
         Some(2) => Ok(()),
         code => Err(format!(
             "a disk that is only read: exit {code:?}: {}",
-            ended.told
+            ended.message
         )),
     }
 }
 
-/// The reader of its output has gone.
+/// Closes the reader of the output.
 fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
     let line: Vec<String> = scene
         .fit(folder)
@@ -295,7 +295,7 @@ fn closed_pipe(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String
         .map_err(|find| format!("with a closed pipe: {find}"))
 }
 
-/// The folder is a file.
+/// Puts a file in place of the folder.
 fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     let file = desk.join("file");
     fs::write(&file, "mine").map_err(|e| e.to_string())?;
@@ -303,7 +303,7 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     if ended.code != Some(2) {
         return Err(format!(
             "a file as folder: exit {:?}: {}",
-            ended.code, ended.told
+            ended.code, ended.message
         ));
     }
     let kept = fs::read(&file).map_err(|e| e.to_string())?;
@@ -314,7 +314,8 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Several processes in one folder: one has it at a time, the others are rejected, and the files come from one process.
+/// Starts several processes in one folder. One process has the folder at a time, and the others end with an error. The files
+/// come from one process.
 fn race(jensen: &Path, scene: &Scene, folder: &Path, processes: usize) -> Result<(), String> {
     let alone = folder.with_extension("alone");
     run(jensen, &scene.fit(&alone))?.clean()?;

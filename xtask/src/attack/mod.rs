@@ -1,19 +1,19 @@
-//! Attacks on the command from outside, with random conditions that it must survive.
+//! Attacks on the command from outside, under random conditions that it must survive.
 //!
 //! | name | file | what is tried |
 //! | --- | --- | --- |
-//! | `kill` | `kill` | every command is killed at a random moment and resumed: the files must be those of an uninterrupted run |
-//! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
+//! | `kill` | `kill` | killing every command at a random moment and resuming it: the files must equal those of an uninterrupted run |
+//! | `damage` | `damage` | flipping bits in every file of a folder, and truncating files: one error, or the same results |
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
 //! | `calls` | `calls` | functions of the library with large arguments, under limits of time and memory |
-//! | `stops` | `stops` | every command is interrupted, or its time is up: how long it takes to end |
+//! | `stops` | `stops` | interrupting every command, or a passed time limit: the command must end quickly |
 //! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
 //! | `guided` | `guided` | parser, readers, stored files and formulas, by coverage, from the corpora in `fuzz/corpus` |
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `scenes` | small runs of every command, with their data |
-//! | `compare` | folders file by file, times apart |
+//! | `compare` | comparison of folders file by file, except times |
 //!
 //! All accept `--jensen PATH` (an existing command; the default builds one), `--count N` or `--seconds S`, and
 //! `--seed N`. Each prints a find when it occurs.
@@ -138,7 +138,7 @@ pub struct Ended {
     /// The exit code, or none after a signal.
     pub code: Option<i32>,
     /// The text on standard error.
-    pub told: String,
+    pub message: String,
 }
 
 impl Ended {
@@ -146,9 +146,9 @@ impl Ended {
     pub fn clean(&self) -> Result<(), String> {
         match self.code {
             Some(0 | 4) => Ok(()),
-            Some(2 | 3) if !self.told.trim().is_empty() => Ok(()),
+            Some(2 | 3) if !self.message.trim().is_empty() => Ok(()),
             Some(130) => Ok(()),
-            code => Err(format!("exit {code:?}: {}", self.told.trim())),
+            code => Err(format!("exit {code:?}: {}", self.message.trim())),
         }
     }
 }
@@ -167,20 +167,20 @@ pub fn start(jensen: &Path, arguments: &[String]) -> Result<Child, String> {
 pub fn finish(mut child: Child) -> Result<Ended, String> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
-        let mut told = Vec::new();
+        let mut message = Vec::new();
         if let Some(mut stderr) = stderr {
             // A broken pipe ends the report.
-            let _ = std::io::Read::read_to_end(&mut stderr, &mut told);
+            let _ = std::io::Read::read_to_end(&mut stderr, &mut message);
         }
-        String::from_utf8_lossy(&told).into_owned()
+        String::from_utf8_lossy(&message).into_owned()
     });
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            let told = reader.join().unwrap_or_default();
+            let message = reader.join().unwrap_or_default();
             return Ok(Ended {
                 code: status.code(),
-                told,
+                message,
             });
         }
         if begun.elapsed() > PATIENCE {

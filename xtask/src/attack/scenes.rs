@@ -72,14 +72,14 @@ impl Scene {
 
     /// The command lines that use a folder and write to a file.
     pub fn uses(&self, folder: &Path, out: &Path) -> Vec<Vec<String>> {
-        let place = |word: &str| match word {
+        let replaced = |word: &str| match word {
             "DIR" => folder.display().to_string(),
             "OUT" => out.display().to_string(),
             word => word.to_owned(),
         };
         let lines = self.uses.iter();
         lines
-            .map(|line| line.split_whitespace().map(place).collect())
+            .map(|line| line.split_whitespace().map(replaced).collect())
             .collect()
     }
 }
@@ -245,7 +245,7 @@ fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
         words.push(out.display().to_string());
         match run(jensen, &words)? {
             ended if matches!(ended.code, Some(0 | 4)) => Ok(()),
-            ended => Err(format!("{line}: {}", ended.told)),
+            ended => Err(format!("{line}: {}", ended.message)),
         }
     };
     let scene = |name, flags: &str, inference| {
@@ -347,12 +347,12 @@ fn images() -> Vec<u8> {
     let mut dice = Dice(5);
     let mut bytes = vec![0, 0, 8, 3, 0, 0, 0, COUNT, 0, 0, 0, 6, 0, 0, 0, 6];
     for _ in 0..COUNT {
-        let (place, lying) = (dice.below(6), dice.below(2) == 0);
+        let (position, lying) = (dice.below(6), dice.below(2) == 0);
         for k in 0..36 {
             let on = if lying {
-                k / 6 == place
+                k / 6 == position
             } else {
-                k % 6 == place
+                k % 6 == position
             };
             bytes.push(if on { 240 } else { dice.below(20) as u8 });
         }

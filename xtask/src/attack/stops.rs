@@ -1,8 +1,8 @@
 //! The time to end of commands that are interrupted, or whose time limit passes, at a random moment.
 //!
-//! A command that has ended before is tried again, at an earlier moment. A slow stop is tried again, because another
-//! process may have used the machine. The shortest of a few counts, and processor seconds are measured as well as
-//! wall-clock seconds.
+//! If the command ends before the stop, the check tries an earlier moment. It repeats a slow stop, because another process
+//! may have used the machine. The shortest of a few attempts counts. The check measures processor seconds and wall-clock
+//! seconds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ const SHAPES: [(&str, [usize; 5]); 8] = [
     ("chain", [10, 100, 300, 1000, 3000]),
 ];
 
-/// Something that is run and stopped.
+/// A command that the check runs and stops.
 struct Subject {
     /// The kind under which it is counted.
     kind: String,
@@ -62,14 +62,14 @@ struct Measured {
 /// How long a stop took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Took {
-    /// By the clock.
+    /// Wall-clock time.
     time: Duration,
     /// Total processor seconds, if the system reports them.
     work: Option<Duration>,
 }
 
 impl Took {
-    /// Whether it is the command that took long.
+    /// Whether the command, and not other load, took long.
     fn too_long(self) -> bool {
         self.time > LONGEST && self.work.is_none_or(|work| work > BUSY)
     }
@@ -140,11 +140,11 @@ fn shortest(
     for _ in 0..TRIES {
         let out = desk.join("out");
         let _ = fs::remove_dir_all(&out);
-        let place = |word: &String| match word.as_str() {
+        let replaced = |word: &String| match word.as_str() {
             "OUT" => out.display().to_string(),
             _ => word.clone(),
         };
-        let mut line: Vec<String> = subject.line.iter().map(place).collect();
+        let mut line: Vec<String> = subject.line.iter().map(replaced).collect();
         let wait = Duration::from_millis((EARLIEST + dice.below(latest)) as u64);
         if let Stop::Limit = stop {
             line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
@@ -181,10 +181,10 @@ fn stopped(
     if let Stop::Interrupt = stop {
         std::thread::sleep(wait);
         // A command that has ended cannot receive signals.
-        let told = Command::new("kill")
+        let sent = Command::new("kill")
             .args(["-INT", &id.to_string()])
             .output();
-        told.map_err(|e| format!("cannot send a signal: {e}"))?;
+        sent.map_err(|e| format!("cannot send a signal: {e}"))?;
     }
     let sent = begun.elapsed();
     let watched = std::thread::spawn(move || work_of(id, begun));
@@ -253,7 +253,7 @@ fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<
     }
     if !out.join("fit.json").is_file() {
         // A fit without a starting point ends like one that is not trusted.
-        let begun = !ended.told.contains("diverged at iteration 0");
+        let begun = !ended.message.contains("diverged at iteration 0");
         return match ended.code {
             Some(0 | 4) if begun => Err("it ended well without results".to_owned()),
             _ => Ok(()),
@@ -265,15 +265,18 @@ fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<
     let used = run(jensen, &line)?;
     match used.code {
         Some(0) => Ok(()),
-        code => Err(format!("its results: exit {code:?}: {}", used.told.trim())),
+        code => Err(format!(
+            "its results: exit {code:?}: {}",
+            used.message.trim()
+        )),
     }
 }
 
 /// Programs of the repository with their data, and generated ones.
 fn programs(root: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
     let mut folders: Vec<PathBuf> = Vec::new();
-    for place in ["models", "models/adversarial"] {
-        let entries = fs::read_dir(root.join(place)).map_err(|e| format!("{place}: {e}"))?;
+    for folder in ["models", "models/adversarial"] {
+        let entries = fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
         folders.extend(entries.flatten().map(|entry| entry.path()));
     }
     folders.retain(|folder| folder.join("model.stan").is_file());

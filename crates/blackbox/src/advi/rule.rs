@@ -19,7 +19,7 @@ impl RelativeRule {
         }
     }
 
-    /// Takes one estimate of the bound, and returns mean and median of the window.
+    /// Adds an estimate of the bound, and returns the mean and median of the window.
     pub fn push(&mut self, elbo: f64) -> (f64, f64) {
         let change = ((self.last - elbo) / elbo).abs();
         self.last = elbo;

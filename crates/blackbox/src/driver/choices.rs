@@ -1,16 +1,17 @@
 //! The choice of the next family, with reasons.
 
+use std::sync::Arc;
+
 use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Clock, Interrupt, Status};
 
-use super::stage::{Engaged, Stage};
+use super::stage::{Engaged, Next, Stage};
 use super::{Driver, DriverState, FamilyResult};
 use crate::calls::Calls;
 use crate::evaluation::preview;
-use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::Method;
+use crate::family::{Conditional, Family, FamilyKind, Space, Sparse};
 use crate::oracle::Oracle;
-use crate::settings::{FamilyChoice, Settings};
+use crate::settings::Settings;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
@@ -21,7 +22,7 @@ const FULL_RANK_LIMIT: usize = 400;
 const SPARSE_FROM: usize = 100;
 
 /// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
-/// Below this dimension, several starts cost seconds at most and find modes that a single start misses.
+/// In fewer dimensions, several starts take only seconds and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
 /// Largest number of entries of the sparse factor per coordinate.
@@ -30,46 +31,36 @@ const CONDITIONAL_FILL: usize = 32;
 /// Sparse is used if it has at most this share of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
-/// Largest number of entries of the factor.
+/// Largest number of nonzeros of the factor.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// Number of factors of the richer family beyond that.
+/// Number of factors of a low-rank family, which is the richer family in higher dimensions.
 const FACTORS: usize = 8;
 
-/// Components of the mixture if there are several modes, and its largest dimension.
+/// Number of components of the mixture for several modes, and its largest dimension.
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
 
-/// The k̂ and the distance in nats from the posterior, at the end of the starts, beyond which the first family is left
-/// at once. Its weights then have no mean, and less than 1/e of its draws are effective.
+/// The k̂ and the distance from the posterior in nats, at the end of the starts, beyond which the driver abandons the
+/// first family at once. The weights of such a family have no mean, and less than 1/e of its draws are effective.
 const ABANDON_KHAT: f64 = 1.0;
 const FAR: f64 = 1.0;
 
-/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. It is within
-/// 3 for a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if the family does not
-/// suit the model.
+/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement. For a dozen
+/// hierarchies and series with a hundred to a thousand coordinates, the divergence is at most 3. It is much larger if
+/// the family does not suit the model.
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
-    pub(super) fn first_kind(&self) -> FamilyKind {
-        match self.settings.family {
-            FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => {
-                let family = kind.build(Space::of(self.density));
-                family.begins_at().unwrap_or(kind)
-            }
-        }
-    }
-
     /// The first family of the run.
-    pub(super) fn opening_kind(&self) -> FamilyKind {
+    pub(super) fn opening_family(&self) -> Arc<dyn Family> {
         match self.conditional {
-            true => FamilyKind::Conditional,
-            false => self.first_kind(),
+            true => self.build(FamilyKind::Conditional),
+            false => self.first.clone(),
         }
     }
 
-    /// The richer family for the policy. There is none for one coordinate, and none for minibatches if a full
+    /// The richer family under the policy. There is none for a single coordinate, and none for minibatches if a full
     /// covariance is too large. At such dimensions a fit with a few factors rarely passes the checks, and takes twice
     /// as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
@@ -87,7 +78,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether the conditionally structured Gaussian comes before the richer family.
+    /// Whether the driver tries the conditionally structured Gaussian before the richer family.
     pub(super) fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -103,15 +94,15 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Whether to try the richer family after a conditionally structured Gaussian that fails its checks. It does so if
-    /// the family found no mode, if it is too far from the posterior to start a refinement, or if no refinement
-    /// follows.
+    /// Whether to try the richer family after a conditionally structured Gaussian that failed its checks. It does if
+    /// the conditionally structured Gaussian found no mode or is too far from the posterior for a refinement to start
+    /// there, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
         // depends on the weights, which need a family that fits well.
         let near = converged && result.evaluation.divergence() <= NEAR;
-        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
+        result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
     /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
@@ -124,11 +115,11 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// The richer family to fit at once, if the first one is too far from the posterior at the optimum that the starts
-    /// found. A search for that optimum to 0.01 nats would take most of the time of the fit.
+    /// The richer family to fit immediately, if the first family is too far from the posterior at the optimum that the
+    /// starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
     pub(super) fn skips_to(
         &self,
-        kind: FamilyKind,
+        family: &Arc<dyn Family>,
         omega: &[f64],
         calls: &mut Calls,
     ) -> Option<FamilyKind> {
@@ -139,12 +130,17 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_far_off(kind, omega, calls).then_some(second)
+        self.is_far_off(family, omega, calls).then_some(second)
     }
 
     /// Whether a member of a family is too far from the posterior to be useful.
-    pub(super) fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
-        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
+    pub(super) fn is_far_off(
+        &self,
+        family: &Arc<dyn Family>,
+        omega: &[f64],
+        calls: &mut Calls,
+    ) -> bool {
+        let mut oracle = Oracle::new(self.density, family.clone());
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
@@ -157,11 +153,10 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     /// starts found.
     pub(super) fn upon(
         &self,
-        kind: FamilyKind,
+        family: &dyn Family,
         starts: &[StartOutcome],
         gaussian: &[f64],
     ) -> Vec<f64> {
-        let family = kind.build(Space::of(self.density));
         let upon = family.upon(gaussian, &self.other_modes(starts));
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
@@ -182,16 +177,13 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             .collect()
     }
 
-    /// The mixture that takes over if the starts found modes that the fit does not cover.
-    pub(super) fn of_several_modes(
-        &self,
-        state: &mut DriverState,
-    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
+    /// The mixture to fit if the starts found modes that the fit does not cover.
+    pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<Next> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
         };
         let policy = self.settings.is_policy() && self.records.is_none();
-        let tried = state.results.iter().any(|result| result.kind == kind);
+        let tried = state.results.iter().any(|result| result.family == kind);
         if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
             return None;
         }
@@ -199,22 +191,23 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             return None;
         }
         let last = state.results.last()?;
-        let gaussian = match last.kind {
-            FamilyKind::FullRank => last.omega.clone(),
-            poorer => {
-                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
-                state.calls += calls;
-                omega
-            }
+        let gaussian = if last.family == FamilyKind::FullRank {
+            last.omega.clone()
+        } else {
+            let (full, poorer) = (self.build(FamilyKind::FullRank), self.named(&last.family));
+            let (omega, calls) = self.enrich(&full, &*poorer, &last.omega);
+            state.calls += calls;
+            omega
         };
-        let omega = self.upon(kind, &state.starts, &gaussian);
-        Some((kind, self.first_method(kind), omega))
+        let mixture = self.build(kind);
+        let omega = self.upon(&*mixture, &state.starts, &gaussian);
+        Some(self.first_stage(mixture, omega))
     }
 }
 
-/// Whether the policy begins with the conditionally structured Gaussian and without starts. It does so if there are
-/// many coordinates and most of them interact with few others except a few global parameters. A mean-field fit is
-/// uninformative for such models, and its starts take longest.
+/// Whether the policy begins with the conditionally structured Gaussian and skips the starts. It does if there are many
+/// coordinates, and most of them interact with few others apart from a few global parameters. A mean-field fit is a
+/// poor approximation for such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -222,8 +215,8 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
         && has_few_globals(density)
 }
 
-/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode, or falls
-/// back to a mean field. `None` if it `stopped` before the end of the search.
+/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode. Otherwise
+/// it falls back to a mean-field family. `None` if the fit `stopped` before the end of the search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,

@@ -19,7 +19,7 @@ use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
 use self::layer::{Layer, Pass, STEEPEST, affine_back, gather};
-use super::{Family, FamilyKind, FullRank, Smoothness};
+use super::{FIXED_DRAWS, Family, FamilyKind, FamilyName, FullRank, Smoothness, fixed_draws};
 use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, dot, mean_se};
@@ -29,9 +29,6 @@ const BLOCK: usize = 256;
 
 /// Smallest and largest number of hidden units of a layer. Between them it is twice the dimension.
 const HIDDEN: (usize, usize) = (8, 64);
-
-/// Number of draws for moments and entropy, which are the same draws for all members.
-const MOMENT_DRAWS: usize = 4096;
 
 /// A flow with this number of coupling layers.
 #[derive(Clone, Debug)]
@@ -123,49 +120,6 @@ impl Flow {
         rows.copied().collect()
     }
 
-    /// Fixed draws and their log densities.
-    fn sample(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let mut noise = vec![0.0; self.dim * MOMENT_DRAWS];
-        let source = NoiseSource::new(0, Simd::Scalar);
-        source.fill(
-            NoisePurpose::Final,
-            0,
-            0,
-            self.dim,
-            MOMENT_DRAWS,
-            &mut noise,
-        );
-        let noise = Lanes::new(&noise, self.dim, MOMENT_DRAWS);
-        let mut z = vec![0.0; self.dim * MOMENT_DRAWS];
-        self.transform(omega, noise, LanesMut::new(&mut z, self.dim, MOMENT_DRAWS));
-        let mut log_q = vec![0.0; MOMENT_DRAWS];
-        let view = Lanes::new(&z, self.dim, MOMENT_DRAWS);
-        self.log_density(omega, noise, view, &mut log_q);
-        (z, log_q)
-    }
-
-    /// Mean and covariance of these draws.
-    fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let d = self.dim;
-        let (mut z, _) = self.sample(omega);
-        let mut mean = Vec::with_capacity(d);
-        for row in z.chunks_mut(MOMENT_DRAWS) {
-            let own = mean_se(row).0;
-            row.iter_mut().for_each(|z| *z -= own);
-            mean.push(own);
-        }
-        let row = |i: usize| &z[i * MOMENT_DRAWS..(i + 1) * MOMENT_DRAWS];
-        let mut covariance = vec![0.0; d * d];
-        for i in 0..d {
-            for j in 0..=i {
-                let product = dot(row(i), row(j)) / MOMENT_DRAWS as f64;
-                covariance[i * d + j] = product;
-                covariance[j * d + i] = product;
-            }
-        }
-        (mean, covariance)
-    }
-
     /// Constants of the log density: the normal's constant and the log determinant of the Gaussian.
     fn constant(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
@@ -187,10 +141,10 @@ fn base_density(x: &[f64], stretched: &[f64], constant: f64) -> Vec<f64> {
 }
 
 impl Family for Flow {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Flow {
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Flow {
             layers: self.layers.len(),
-        }
+        })
     }
     fn dim(&self) -> usize {
         self.dim
@@ -229,23 +183,26 @@ impl Family for Flow {
         let single = self.base().diagonal(mean, log_sd);
         self.upon(&single, &[]).expect("a flow stands upon it")
     }
-    /// Uses fixed draws.
-    fn mean(&self, omega: &[f64]) -> Vec<f64> {
-        self.moments(omega).0
-    }
-    /// Uses fixed draws.
-    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
-        let (_, covariance) = self.moments(omega);
-        let diagonal = covariance.iter().step_by(self.dim + 1);
-        diagonal.map(|variance| variance.sqrt()).collect()
-    }
+    /// That of fixed draws.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
-        let (mean, covariance) = self.moments(omega);
-        Some((mean, cholesky(&covariance, self.dim)?))
-    }
-    /// Uses fixed draws.
-    fn entropy(&self, omega: &[f64]) -> f64 {
-        -mean_se(&self.sample(omega).1).0
+        let d = self.dim;
+        let (mut z, _) = fixed_draws(self, omega);
+        let mut mean = Vec::with_capacity(d);
+        for row in z.chunks_mut(FIXED_DRAWS) {
+            let own = mean_se(row).0;
+            row.iter_mut().for_each(|z| *z -= own);
+            mean.push(own);
+        }
+        let row = |i: usize| &z[i * FIXED_DRAWS..(i + 1) * FIXED_DRAWS];
+        let mut covariance = vec![0.0; d * d];
+        for i in 0..d {
+            for j in 0..=i {
+                let product = dot(row(i), row(j)) / FIXED_DRAWS as f64;
+                covariance[i * d + j] = product;
+                covariance[j * d + i] = product;
+            }
+        }
+        Some((mean, cholesky(&covariance, d)?))
     }
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
         let (lanes, base) = (noise.lanes(), self.base());

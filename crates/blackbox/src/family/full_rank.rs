@@ -7,7 +7,7 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind, SampleBound};
+use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
@@ -110,8 +110,11 @@ fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
 const TILE: usize = 16;
 
 impl Family for FullRank {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::FullRank
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::FullRank)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
     }
     fn dim(&self) -> usize {
         self.dim
@@ -135,9 +138,6 @@ impl Family for FullRank {
     }
     fn free_rows(&self) -> usize {
         self.dim
-    }
-    fn uses_curvature(&self) -> bool {
-        false
     }
     /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the current member
     /// (Opper and Archambeau 2009). Steps are damped if the bound on fixed draws would fall.

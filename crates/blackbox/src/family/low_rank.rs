@@ -8,7 +8,7 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::precondition_mean;
-use super::{Curvature, Family, FamilyKind, SampleBound};
+use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{cholesky, solve_lower};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{affine_row, axpy, dot, sum};
@@ -113,8 +113,14 @@ impl Woodbury {
 }
 
 impl Family for LowRank {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::LowRank { rank: self.rank }
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::LowRank { rank: self.rank })
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
+    }
+    fn uses_curvature(&self) -> bool {
+        true
     }
     fn dim(&self) -> usize {
         self.dim

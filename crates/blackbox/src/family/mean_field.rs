@@ -2,7 +2,7 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-use super::{Curvature, Family, FamilyKind, SampleBound};
+use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{affine_row, dot, sum};
@@ -22,8 +22,14 @@ impl MeanField {
 }
 
 impl Family for MeanField {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::MeanField
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::MeanField)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
+    }
+    fn uses_curvature(&self) -> bool {
+        true
     }
     fn dim(&self) -> usize {
         self.dim

@@ -5,17 +5,12 @@
 //! draws determine members instead; see `moments`. Components of weight zero are free slots.
 
 use jensen_density::{Lanes, LanesMut};
-use jensen_math::simd::Simd;
 use jensen_math::special::{log_sum_exp_slice, phi};
 
-use super::{Family, FamilyKind, FullRank, Smoothness};
+use super::{Family, FamilyKind, FamilyName, FullRank, Smoothness, lacks};
 use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
-use crate::noise::{NoisePurpose, NoiseSource};
-use crate::reduce::{dot, mean_se};
+use crate::reduce::dot;
 use jensen_math::constants::HALF_LOG_TWO_PI;
-
-/// Number of draws for the entropy, which are the same draws for all members.
-const ENTROPY_DRAWS: usize = 4096;
 
 /// Mixtures of up to `components` Gaussians with any covariance.
 #[derive(Clone, Copy, Debug)]
@@ -169,10 +164,10 @@ pub(crate) fn log_sums(terms: &[f64], lanes: usize) -> Vec<f64> {
 }
 
 impl Family for Mixture {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Mixture {
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Mixture {
             components: self.components,
-        }
+        })
     }
     fn dim(&self) -> usize {
         self.dim
@@ -233,19 +228,6 @@ impl Family for Mixture {
         let (mean, covariance) = self.moments(omega);
         Some((mean, cholesky(&covariance, self.dim)?))
     }
-    /// Uses fixed draws.
-    fn entropy(&self, omega: &[f64]) -> f64 {
-        let rows = self.noise_dim();
-        let mut noise = vec![0.0; rows * ENTROPY_DRAWS];
-        let source = NoiseSource::new(0, Simd::Scalar);
-        source.fill(NoisePurpose::Final, 0, 0, rows, ENTROPY_DRAWS, &mut noise);
-        let noise = Lanes::new(&noise, rows, ENTROPY_DRAWS);
-        let mut z = vec![0.0; self.dim * ENTROPY_DRAWS];
-        self.transform(omega, noise, LanesMut::new(&mut z, self.dim, ENTROPY_DRAWS));
-        let mut log_q = vec![0.0; ENTROPY_DRAWS];
-        self.log_density_at(omega, Lanes::new(&z, self.dim, ENTROPY_DRAWS), &mut log_q);
-        -mean_se(&log_q).0
-    }
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
         let (parts, lanes) = (self.parts(omega), noise.lanes());
         let last = parts.iter().rposition(|part| part.weight > 0.0);
@@ -271,8 +253,8 @@ impl Family for Mixture {
             }
         }
     }
-    fn log_density(&self, omega: &[f64], _noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]) {
-        self.log_density_at(omega, z, out);
+    fn pull(&self, _omega: &[f64], _noise: Lanes<'_>, _grad: Lanes<'_>, _out: &mut [f64]) {
+        lacks(self, "pull")
     }
     fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
         let (terms, _) = self.terms(&self.parts(omega), z);

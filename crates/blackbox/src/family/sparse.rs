@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use jensen_density::{Lanes, LanesMut, Pattern};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind, NaturalTarget, SampleBound, Space};
+use super::{
+    Curvature, Family, FamilyKind, FamilyName, NaturalTarget, SampleBound, Smoothness, Space,
+};
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, dot, sum};
@@ -213,8 +215,11 @@ impl Metric {
 }
 
 impl Family for Sparse {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Sparse
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Sparse)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
     }
     fn space(&self) -> Space {
         Space {
@@ -245,9 +250,6 @@ impl Family for Sparse {
     }
     fn free_rows(&self) -> usize {
         self.dim()
-    }
-    fn uses_curvature(&self) -> bool {
-        false
     }
     /// Keeps mean and standard deviations. Natural-gradient steps then find the precision.
     fn enrich(

@@ -1,4 +1,4 @@
-//! The fit: estimator × family × optimiser over reshuffled epochs.
+//! The minibatch fit: any estimator, family and optimiser, with reshuffled epochs.
 
 mod settings;
 mod stored;
@@ -25,23 +25,24 @@ use crate::records::{
 /// Smallest number of iterations of a segment.
 const WINDOW: u64 = 500;
 
-/// Rejected iterations in a row after which a run has diverged.
+/// Number of consecutive rejected iterations after which a run has diverged.
 const REJECTED: u64 = 100;
 
-/// Number of windows without gain, each at half the step size, after which the run is judged.
+/// Number of consecutive windows without gain, each at half the step size, after which the run is certified.
 const STILL: u64 = 3;
 
 /// Number of failed certificates after which the run ends.
 const PATIENCE: u64 = 4;
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 ///
-/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both functions of (seed,
-/// t). It skips and counts an iteration with a non-finite gradient.
+/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws. Both are functions of
+/// (seed, t). The algorithm skips and counts iterations with a non-finite gradient.
 ///
-/// With a [`Judge`], it compares the average of a segment's iterates with the best so far. A segment that gains no more
-/// than the tolerance halves the step size. After three such segments in a row, a second-order polish on all records
-/// estimates the remaining gain, if requested, and the fit has converged only if that gain is within the tolerance.
+/// With a [`Judge`], the algorithm compares the average of a segment's iterates with the best average so far. If a
+/// segment gains no more than the tolerance, the algorithm halves the step size. After three such segments in a row, a
+/// second-order polish on all records estimates the remaining gain, if requested. The fit has then converged only if
+/// that gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
     density: &'a D,
     all: AllRecords<&'a D>,
@@ -56,7 +57,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
-    /// The estimates of the traced estimators.
+    /// The estimates of the traced estimators, which the fit does not use.
     unused: Vec<f64>,
 }
 
@@ -75,11 +76,11 @@ pub struct MinibatchState {
     best: Vec<f64>,
     /// Factor of the step size, a power of one half.
     scale: f64,
-    /// Segments without gain since the last certificate.
+    /// Number of segments without gain since the last certificate.
     still: u64,
-    /// Number of certificates that found a larger gain.
+    /// Number of certificates that found a gain above the tolerance.
     failed: u64,
-    /// Iterations rejected in a row.
+    /// Number of consecutive rejected iterations.
     rejected: u64,
     /// Whether no iteration of the current epoch was rejected.
     clean: bool,
@@ -121,7 +122,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
     /// A fit of `family` from `start`, after a check of its memory.
     ///
     /// # Errors
-    /// Fails if batch, draws, warm-up or estimator do not suit the records, or the memory would exceed the limit.
+    /// Uses the given kernels instead of the fastest ones of this machine.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -194,7 +195,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         &self.batches
     }
 
-    /// Whether this epoch renews the entries of the batch.
+    /// Whether this epoch updates the entries of the batch.
     fn visits(&self, epoch: u64) -> bool {
         epoch + 1 >= self.settings.warm_up
     }
@@ -238,7 +239,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         }
     }
 
-    /// Renews the tables of the traced estimators.
+    /// Updates the tables of the traced estimators.
     fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
         let (epoch, k) = self.batches.position(iteration);
         if !self.visits(epoch) {
@@ -277,7 +278,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         judge.window.unwrap_or(epoch * epochs).max(1)
     }
 
-    /// Compares and decides at the end of a segment.
+    /// Compares the averages and decides at the end of a segment.
     fn end_window(
         &mut self,
         judge: &Judge,

@@ -1,7 +1,7 @@
 //! Variational inference on minibatches of exchangeable records.
 //!
-//! A [`RecordDensity`](jensen_density::RecordDensity) is the input, a Gaussian approximation the output. The crate
-//! `jensen-glm` has models with hand-written kernels, and an example of a whole fit.
+//! The methods take a [`RecordDensity`](jensen_density::RecordDensity) and return a Gaussian approximation. The crate
+//! `jensen-glm` contains models with hand-written kernels, and an example of a complete fit.
 //!
 //! | file | subject |
 //! | --- | --- |

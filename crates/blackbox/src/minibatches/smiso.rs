@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_math::rng;
 use jensen_math::simd::Simd;
-use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, SettingError, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -18,23 +18,23 @@ use crate::reduce::{axpy, dot};
 /// Settings of [`Smiso`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmisoSettings {
-    /// Weight α of the newest step in an entry, in (0, 1].
+    /// Weight α, in (0, 1], of the newest step in an entry.
     pub alpha: f64,
     /// Step size γ of an entry; the iterate moves by `α γ |B| / N`. The default is half the reciprocal of the log
     /// density's largest curvature at the start, from products with its Hessian.
     pub gamma: Option<f64>,
-    /// Records of a batch.
+    /// Number of records per batch.
     pub batch: usize,
-    /// Draws per iteration.
+    /// Number of draws per iteration.
     pub draws: usize,
-    /// Largest number of bytes of the entries.
+    /// Largest number of bytes for the entries.
     pub memory_limit: Option<u64>,
 }
 
 impl MethodSettings for SmisoSettings {
     const NAME: &'static str = "smiso";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("alpha", self.alpha),
             ("gamma", self.gamma.unwrap_or(1.0)),
@@ -73,16 +73,16 @@ impl Fitting for SmisoSettings {
     }
 }
 
-/// The algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its
-/// negative); its output is ω.
+/// The algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its negative). The
+/// output is ω.
 ///
 /// ```text
 /// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
 /// ```
 ///
 /// The method divides records into batches once, and each epoch reorders the batches. Only the mean entry of a batch
-/// then matters, so ⌈N/B⌉ entries are stored instead of N. The iterate is always the weighted mean of the entries.
-/// Momentum or adaptive steps would violate that, so it has none.
+/// matters in that case, so the method stores ⌈N/B⌉ entries instead of N. The iterate is always the weighted mean of
+/// the entries. Momentum or adaptive steps would violate this, so the method has neither.
 pub struct Smiso<'a, D: RecordDensity> {
     density: &'a D,
     settings: SmisoSettings,
@@ -123,15 +123,15 @@ impl MethodState for SmisoState {
     }
 }
 
-/// Number of products for the largest curvature, which suffices for an error of a tenth.
+/// Number of products for the largest curvature, which gives it to within a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// The largest absolute curvature of the log density of all records at a point, by power iteration, or 1 if it has
-/// none.
+/// The largest absolute curvature of the log density of all records at a point, by power iteration, or 1 if there is no
+/// curvature.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -159,7 +159,7 @@ fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) ->
     size
 }
 
-/// Rejected iterations in a row after which a run has diverged.
+/// Number of consecutive rejected iterations after which a run has diverged.
 const REJECTED: u64 = 100;
 
 impl<'a, D: RecordDensity> Smiso<'a, D> {

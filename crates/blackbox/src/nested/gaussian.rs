@@ -1,4 +1,4 @@
-//! Moments of weighted points, corrected by the moments of the Gaussian nearest to their log mass.
+//! Moments of weighted points, corrected by the moments of the Gaussian closest to their log mass.
 
 use super::algebra::root_of_inverse;
 use super::{DRAWS_PER_FEATURE, Points, WIDER};
@@ -26,12 +26,12 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     (mean, covariance)
 }
 
-/// Largest share of a Gaussian's weight at other points if it is to be close to the mass. With half, the remaining
-/// errors would be as large as the corrected ones.
+/// Largest share of a Gaussian's weight that may lie at other points for the Gaussian to count as close to the mass. If
+/// the share were half, the remaining errors would be as large as those that are corrected.
 const ELSEWHERE: f64 = 0.25;
 
-/// The Gaussian whose logarithm is the least-squares quadratic of the log mass at the points: its exact moments, and
-/// its moments from the points. `None` if the mass is not nearly Gaussian.
+/// The Gaussian whose log density is the least-squares quadratic of the log mass at the points, with its exact moments
+/// and its moments estimated from the points. `None` if the mass is not nearly Gaussian.
 pub(super) fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
     let features = |x: &[f64]| {
         let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::locals::LocalMode;
 
-    /// For a Gaussian mass the moments are exact, for any points. A mass with two peaks is not nearly Gaussian.
+    /// For a Gaussian mass the moments are exact, whatever the points. A mass with two peaks is not nearly Gaussian.
     #[test]
     fn moments_of_a_gaussian_mass_are_without_errors_of_the_points() {
         let (mean, precision) = ([0.4, -0.2], [1.5, 0.6, 0.8]);

@@ -9,26 +9,26 @@ use super::RecordError;
 
 /// The minibatches of N records. Every epoch visits every record once, in a new order.
 ///
-/// There are ⌈N/B⌉ batches. Their sizes differ by at most one, so no batch is a small remainder with a large weight.
-/// No batch has more than B records. The order depends only on the seed and the epoch.
+/// There are ⌈N/B⌉ batches. The sizes of batches differ by at most one, so no batch is a small remainder with a large
+/// weight. No batch has more than B records. The order depends only on the seed and the epoch.
 ///
 /// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
-/// records of each block in a random order. Over these orders every record has the same probability of being in a
-/// batch, so gradients remain unbiased. A batch comes from one block, however, so its gradient varies more if blocks
-/// differ.
+/// records of each block in a random order. Over these orders, every record is equally likely to be in a batch, so
+/// gradients remain unbiased. However, all records of a batch come from one block, so its gradient varies more if
+/// blocks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
     records: usize,
     count: usize,
-    /// The first record of each block, and N; empty without blocks.
+    /// The first record of each block, followed by N; empty without blocks.
     blocks: Arc<[u32]>,
 }
 
 const ORDER: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("order");
 
 impl Batches {
-    /// Batches of at most `batch` of `records` records.
+    /// Divides `records` records into batches of at most `batch`.
     ///
     /// # Errors
     /// [`RecordError::NoRecords`] and [`RecordError::Batch`].
@@ -65,14 +65,14 @@ impl Batches {
         self.count
     }
 
-    /// The epoch (from 0) of an iteration (from 1), and the position of the iteration in it.
+    /// The epoch (from 0) of an iteration (from 1), and the iteration's position in the epoch.
     pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// The positions of batch `k` in the order of an epoch.
+    /// The range of positions of batch `k` in the order of an epoch.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
@@ -94,11 +94,13 @@ impl Batches {
     }
 }
 
-/// The current order, recomputed when epoch or block change: scratch, not state.
+/// The current order, which is recomputed when the epoch or block changes. It is scratch memory and not part of the
+/// state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
-    /// The epoch's blocks in order, and the offset of each in the epoch. Without blocks, a single block of all records.
+    /// The epoch's blocks in order, with the offset of each in the epoch. Without blocks, a single block of all
+    /// records.
     sequence: Vec<u32>,
     starts: Vec<usize>,
     /// The position of a block in the sequence, and the order of its records.

@@ -1,4 +1,4 @@
-//! The change of a table's sums by a visit.
+//! The change in a table's sums caused by a visit.
 
 use jensen_density::RecordDensity;
 
@@ -6,7 +6,7 @@ use super::gradients::all_finite;
 use super::table::Table;
 use crate::reduce::axpy;
 
-/// The changes from renewing a batch's entries, stored between the estimate and the visit.
+/// The changes due to updating a batch's entries, stored between the estimate and the visit.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or its expectation.

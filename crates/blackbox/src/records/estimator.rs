@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// The estimator of the gradient of the bound from a minibatch. All are unbiased. [`Gradients`](super::Gradients)
-/// documents the noise that each estimator controls.
+/// The estimator of the gradient of the bound from a minibatch. All estimators are unbiased.
+/// [`Gradients`](super::Gradients) documents the noise that each controls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
@@ -17,8 +18,8 @@ pub enum RecordEstimator {
     /// A second-order expansion at the current mean as control variate (Miller et al. 2017). It controls Monte-Carlo
     /// noise, but not subsampling noise.
     Cv,
-    /// A SAGA table at the draw itself. It controls subsampling noise, but not Monte-Carlo noise, and every iteration
-    /// passes over all records.
+    /// A SAGA table evaluated at the draw itself. It controls subsampling noise, but not Monte-Carlo noise, and every
+    /// iteration passes over all records.
     Inc,
     /// A mixture of `cv` and `inc` (Geffner and Domke 2018).
     Ens {
@@ -27,7 +28,8 @@ pub enum RecordEstimator {
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
     Joint,
-    /// The joint control variate only for the mean, as in the paper. The gradient of the spread is that of `naive`.
+    /// The joint control variate only for the mean, as in the paper. The gradient of the spread is the same as for
+    /// `naive`.
     JointMean,
     /// The joint control variate as published: only for the mean, with the prior and the spreads of a record's last
     /// visit in the table.
@@ -102,7 +104,7 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether it subtracts the prior's expansion.
+    /// Whether the estimator subtracts an expansion of the prior.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
             Self::JointExact => 1.0,
@@ -111,17 +113,17 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether it subtracts an expansion at the stored point of a record.
+    /// Whether the estimator subtracts an expansion at the stored point of a record.
     pub(crate) fn expands_stored(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Whether it stores the last mean of every record, as far as the model needs it.
+    /// Whether the estimator stores the last mean of every record, as far as the model needs it.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }
 
-    /// Whether it keeps a table between iterations.
+    /// Whether the estimator keeps a table between iterations.
     pub fn remembers(self) -> bool {
         !matches!(self, Self::Naive | Self::Stl | Self::Cv)
     }
@@ -134,18 +136,18 @@ impl fmt::Display for RecordEstimator {
 }
 
 impl FromStr for RecordEstimator {
-    type Err = String;
+    type Err = SettingError;
 
-    /// An estimator by name; `ens` has equal weights.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Parses the name of an estimator; `ens` has equal weights.
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|estimator| estimator.name() == text)
             .ok_or_else(|| {
-                format!(
+                SettingError::new(format!(
                     "unknown estimator `{text}`; expected one of {}",
                     NAMES.join(", ")
-                )
+                ))
             })
     }
 }

@@ -1,4 +1,4 @@
-//! Gradients with the draw integrated out, for likelihoods of one linear predictor.
+//! Gradients with the draw integrated out, for likelihoods with one linear predictor per record.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -35,7 +35,7 @@ impl Expected {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`Gradients::evaluate`] for `joint-exact`. `false` also if the model offers no expectations.
+    /// [`Gradients::evaluate`] for `joint-exact`. Also returns `false` if the model provides no expectations.
     pub(super) fn evaluate_expectations(
         &mut self,
         request: &GradientRequest<'_>,
@@ -90,7 +90,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out)
     }
 
-    /// Writes the prior at the draws, minus its expansion at the mean in both parts of ω.
+    /// Writes the prior at the draws, minus its expansion at the mean, for both parts of ω.
     fn prior_at_draws(&mut self, mean: &[f64], out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         self.density.prior_value_grad(

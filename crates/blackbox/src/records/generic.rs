@@ -16,7 +16,7 @@ use crate::reduce::axpy;
 /// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be minimised, with n uniform over N records and independent standard
 /// normal ε for each record, and an approximation f̃ whose expectation over ε is known.
 ///
-/// Noise of a batch is `batch × noise_dim`, row by row. Every method adds to its output with the factor `scale`.
+/// The noise of a batch is `batch × noise_dim`, row by row. Every method adds to its output with the factor `scale`.
 pub trait DoublyStochastic: Sync {
     /// The number of parameters.
     fn parameters(&self) -> usize;
@@ -24,7 +24,7 @@ pub trait DoublyStochastic: Sync {
     /// N.
     fn records(&self) -> usize;
 
-    /// Number of standard normals per record and iteration.
+    /// Number of standard normal numbers per record and iteration.
     fn noise_dim(&self) -> usize;
 
     /// Adds `Σ ∇f(w; n, εₙ)` to `out` and returns `Σ f(w; n, εₙ)`.
@@ -56,9 +56,9 @@ pub struct GenericSettings {
     pub estimator: RecordEstimator,
     /// Optimiser.
     pub optimiser: Optimiser,
-    /// Records of a batch.
+    /// Number of records per batch.
     pub batch: usize,
-    /// Epochs with the naive estimator first, at least 1 for `joint`.
+    /// Number of initial epochs with the naive estimator; at least 1 for `joint`.
     pub warm_up: u64,
     /// Largest number of bytes for the snapshots.
     pub memory_limit: Option<u64>,
@@ -70,8 +70,8 @@ pub struct GenericSettings {
 /// g = 1/|B| Σ_B [∇f(w; n, ε) − ∇f̃(wⁿ; n, ε)] + G      G = 1/N Σₘ E_ξ ∇f̃(wᵐ; m, ξ)
 /// ```
 ///
-/// The paper's listing initialises G at the current w while the table holds older parameters, a bias that never
-/// decays. This implementation accumulates G while it fills the table.
+/// The listing in the paper initialises G at the current w while the table contains older parameters, which causes a
+/// bias that never decays. This implementation accumulates G while filling the table.
 pub struct Generic<'a, O: DoublyStochastic> {
     objective: &'a O,
     settings: GenericSettings,
@@ -182,7 +182,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         }
     }
 
-    /// Moves the anchor to w, which needs one pass over the records.
+    /// Moves the anchor to w, with one pass over the records.
     fn anchor(&self, w: &[f64], table: &mut Table) {
         if let Store::Anchor { mean, .. } = &mut table.store {
             mean.clear();
@@ -202,7 +202,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         table.complete = true;
     }
 
-    /// Adds the control variate to the gradient and returns the change of G due to the visit.
+    /// Adds the control variate to the gradient, and returns the change in G caused by the visit.
     fn control(
         &self,
         state: &GenericState,

@@ -39,20 +39,21 @@ use crate::reduce::axpy;
 ///
 /// * The prior needs no table. The whole prior is available in every iteration, so its expansion uses the current mean.
 /// * The expansion of a record uses the current δ instead of the spread stored with μⁿ:
-///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, the expansion
-///   is closer to the function that it replaces, and any family of the form `z = μ + δ(ε)` is supported, including full
-///   rank and low rank.
+///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, and the
+///   expansion is closer to the function that it replaces. Any family of the form `z = μ + δ(ε)` is supported,
+///   including full rank and low rank.
 /// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread needs
-///   the diagonal of the Hessian. Its first-order part, c, has mean zero over the records at any draw, so it applies to
-///   the spread as well. If the diagonal is available (one linear predictor, a mean-field family:
-///   `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part also applies to it: `joint` and `joint-svrg` add
-///   `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains at
-///   every batch size. `joint-mean` does not change the spread, as in the paper.
+///   the diagonal of the Hessian. The first-order part c has mean zero over the records at any draw, so it can also
+///   correct the gradient of the spread. If the diagonal is available (one linear predictor, a mean-field family: `diag
+///   ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part also applies to it: `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag
+///   ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains for every batch
+///   size. `joint-mean` does not change the spread, as in the paper.
 ///
-/// * `joint-svrg` takes the odd part of the gradient around its anchor instead of the paper's Hessian-vector product,
-///   which is its first order. The odd part has mean zero over any symmetric noise, for every distance of the draw.
-///   With one draw and the anchor at the mean, the even part remains. It never varies more than the gradient itself,
-///   while the remainder of an expansion can. A linear predictor keeps the product, because its cost is negligible.
+/// * Instead of the paper's Hessian-vector product, `joint-svrg` uses the odd part of the gradient around its anchor,
+///   whose first-order term is that product. The odd part has mean zero over any symmetric noise, however far the draw
+///   is from the anchor. With one draw and the anchor at the mean, the even part remains. The even part never varies
+///   more than the gradient itself, whereas the remainder of an expansion can vary more. For a linear predictor the
+///   estimator uses the product, because its cost is negligible.
 ///
 /// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
 /// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the
@@ -62,13 +63,13 @@ use crate::reduce::axpy;
 ///
 /// `joint-paper` has none of these differences; see `literal`.
 ///
-/// With several draws, m uses their mean displacement. The expansion of the prior also applies only to the mean, except
-/// in c. The noise of its curvature in the spread, −σ²(ε² − 1) per coordinate of a standard normal prior, has no factor
-/// N/B and remains.
+/// With several draws, m uses the mean of their displacements. The expansion of the prior also applies only to the
+/// mean, apart from c. The noise of the prior's curvature in the spread, −σ²(ε² − 1) per coordinate for a standard
+/// normal prior, has no factor N/B and is not corrected.
 ///
-/// Cost of an iteration in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product;
-/// joint-svrg 4 in one call, of which a linear predictor saves all but one forward pass and two or three backward
-/// passes; inc N/B + 2.
+/// An iteration costs, in gradients of a batch: 1 for naive; 1 and a Hessian-vector product for cv; 3 and a product for
+/// joint; 4 in one call for joint-svrg, of which a linear predictor saves all but one forward pass and two or three
+/// backward passes; N/B + 2 for inc.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
@@ -115,7 +116,7 @@ pub struct GradientRequest<'r> {
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Standard normals of a source for an iteration, `rows × draws`: draw s depends only on (seed, iteration, s).
+/// Standard normal numbers from a source for an iteration, `rows × draws`. Draw s depends only on (seed, iteration, s).
 pub(crate) fn fill_noise(
     source: NoiseSource,
     purpose: rng::Purpose,
@@ -205,7 +206,7 @@ pub(super) fn all_finite(x: &[f64]) -> bool {
 }
 
 impl<'a, D: RecordDensity> Gradients<'a, D> {
-    /// Gradients for members of `family` from `draws` draws per iteration and batches of up to `batch` records.
+    /// Gradients for members of `family`, with `draws` draws per iteration and batches of up to `batch` records.
     pub fn new(density: &'a D, family: Arc<dyn Family>, draws: usize, batch: usize) -> Self {
         let d = density.dim();
         Self {
@@ -285,7 +286,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Whether the second-order part corrects the gradient of the spread. This requires the diagonal of the Hessian,
-    /// and a family that needs no more than the diagonal.
+    /// and a family that needs nothing else.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
@@ -301,14 +302,14 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         fill_noise(source, NOISE, iteration, rows, self.draws, out);
     }
 
-    /// Whether specialised kernels for one draw of independent coordinates compute draws and pull them back.
+    /// Whether specialised kernels can compute a single draw of independent coordinates and pull it back.
     fn is_plain(&self) -> bool {
         self.draws == 1 && self.family.is_factorised()
     }
 
-    /// Writes the estimate into `out` (one number per parameter, upwards). `false` if the density, a gradient or a
-    /// product at a draw is not finite. The caller must then ignore `out` and keep the table. An estimator with an
-    /// incomplete table acts as `naive`. Even then `joint-exact` integrates out the draw.
+    /// Writes the estimate to `out` (one number per parameter, in the direction of ascent). Returns `false` if the
+    /// density, a gradient or a product at a draw is not finite. The caller must then ignore `out` and keep the table.
+    /// An estimator with an incomplete table acts as `naive`. In that case `joint-exact` still integrates out the draw.
     pub fn evaluate(
         &mut self,
         request: &GradientRequest<'_>,
@@ -370,7 +371,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         all_finite(out) && (!(request.visit && table.has_sums()) || self.change.is_finite(table))
     }
 
-    /// Adds the table's part to the gradient with respect to log σ, if it has one.
+    /// Adds the table's part to the gradient with respect to log σ, if the table has one.
     pub(super) fn add_diagonal(&self, omega: &[f64], table: &Table, out: &mut [f64]) {
         let d = self.density.dim();
         if !table.diagonal.is_empty() {
@@ -446,7 +447,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Renews the table entries of the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
-    /// have had the same request, with `visit` set. `complete` means that every record has been visited.
+    /// have received the same request, with `visit` set. `complete` states that every record has been visited.
     pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);
@@ -475,7 +476,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         table.complete = complete;
     }
 
-    /// Moves the anchor of `joint-svrg` to `mean`: one pass over all records.
+    /// Moves the anchor of `joint-svrg` to `mean`, with one pass over all records.
     pub fn anchor(&mut self, mean: &[f64], table: &mut Table) {
         let Store::Anchor {
             mean: stored,

@@ -2,13 +2,13 @@
 //!
 //! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) at the last visit of a record, the expansion of a
 //! record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`: the prior is part of every record's entry, and the displacement uses the
-//! *stored* spread. Its expectation over ε is ∇k_n(μⁿ), so that the estimate's addition to the gradient of the mean is
+//! *stored* spread. Its expectation over ε is ∇k_n(μⁿ), so the estimate adds to the gradient of the mean
 //!
 //! ```text
 //! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
 //! ```
 //!
-//! and zero for the spread. The sum contains e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N; the factor 1/N is that of k.
+//! and zero for the spread. The sum contains e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N; the factor 1/N comes from k.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 

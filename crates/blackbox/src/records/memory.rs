@@ -8,11 +8,11 @@ use crate::family::Family;
 /// Largest number of records for estimators that pass over all of them.
 const SMALL: usize = 10_000;
 
-/// Number of batches that are examined to estimate how many coordinates one batch touches.
+/// Number of batches to examine when estimating how many coordinates a batch touches.
 const PROBES: usize = 8;
 
-/// Numbers of parameters that any fit keeps in addition to its table: ω, its best and average, the optimiser's two
-/// moments, gradients.
+/// Number of vectors of parameters that any fit stores in addition to its table: ω, its best and average values, the
+/// optimiser's two moments, and gradients.
 const COPIES: u64 = 8;
 
 /// The expected memory of a fit.
@@ -20,7 +20,7 @@ const COPIES: u64 = 8;
 pub struct Footprint {
     /// Bytes of the estimator's table.
     pub table: u64,
-    /// Bytes of parameters, optimiser and scratch memory.
+    /// Bytes of the parameters, the optimiser and scratch memory.
     pub rest: u64,
 }
 
@@ -31,11 +31,11 @@ impl Footprint {
     }
 }
 
-/// The largest memory of a fit with `estimator`, excluding the model's own.
+/// The peak memory of a fit with `estimator`, excluding the memory of the model.
 ///
-/// The table of a linear predictor has K numbers per record, and that of expectations has two. Any other model keeps
-/// `2⌈N/B⌉ − 1` slots, each with one mean (all of ω for `inc` and `ens`) or only with the coordinates that a batch
-/// uses.
+/// The table of a linear predictor has K numbers per record, and the table of expectations has two. Any other model
+/// stores `2⌈N/B⌉ − 1` slots, each with one mean (all of ω for `inc` and `ens`), or only with the coordinates that a
+/// batch uses.
 pub fn footprint<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -70,7 +70,7 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// The average number of coordinates that a batch touches, if these are few.
+/// The average number of coordinates that a batch touches, if it is small.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());
@@ -85,8 +85,8 @@ fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     Some(total / probes as u64)
 }
 
-/// Rejects impossible requests: no parameters, estimators that pass over too many records, or a table beyond `limit`
-/// bytes.
+/// Rejects impossible requests: no parameters, estimators that pass over too many records, or a table larger than
+/// `limit` bytes.
 ///
 /// # Errors
 /// The error states the numbers and the remedy.

@@ -1,7 +1,7 @@
 //! Gradients from minibatches of exchangeable records, for the methods in [`minibatches`](crate::minibatches).
 //!
-//! They have two sources of noise: the minibatch and the draw. The crate `jensen-glm` has models with hand-written
-//! kernels, and an example of a whole fit.
+//! The gradients have two sources of noise: the minibatch and the draw. The crate `jensen-glm` contains models with
+//! hand-written kernels, and an example of a complete fit.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -10,10 +10,10 @@
 //! | `predictors`, `snapshots` | the same through linear predictors, and for any other model |
 //! | `expected` | the same with the draw integrated out |
 //! | `literal` | the joint control variate as printed |
-//! | `table` | [`Table`]: what is remembered of earlier iterations |
-//! | `change` | what renewing a batch's entries changes in a table's sums |
+//! | `table` | [`Table`]: the results stored from earlier iterations |
+//! | `change` | the change of a table's sums when a batch's entries are renewed |
 //! | `batches` | [`Batches`]: reshuffled epochs |
-//! | `subsampled` | [`Subsampled`]: a density of which every pair of draws sees a minibatch |
+//! | `subsampled` | [`Subsampled`]: a density in which every pair of draws uses a minibatch |
 //! | `generic` | [`DoublyStochastic`], [`Generic`]: the same for any doubly stochastic objective |
 //! | `prepared` | [`Prepared`]: a density's records as a fit uses them |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |

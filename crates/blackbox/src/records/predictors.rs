@@ -1,4 +1,4 @@
-//! Minibatch gradients of linear predictors, computed on ηₙ.
+//! Minibatch gradients for linear predictors, computed from ηₙ.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -13,7 +13,7 @@ use super::table::{Store, Table};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictors {
     scratch: PredictorScratch,
-    /// `d × (draws + 1)`: draws and mean.
+    /// The draws and the mean, `d × (draws + 1)`.
     points: Vec<f64>,
     /// `(B·K) × (draws + 1)`.
     eta: Vec<f64>,
@@ -25,12 +25,12 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     /// `ℓₙ'` at the draws, B·K × draws.
     first: Vec<f64>,
-    /// The inputs of separate columns, B·K.
+    /// The inputs of the columns other than those of the draws, B·K.
     second: Vec<f64>,
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Ones, with which a curvature is multiplied unchanged.
+    /// Ones, which leave a curvature unchanged when multiplied with it.
     ones: Vec<f64>,
     /// `(B·K) × columns`: the inputs of the backward pass.
     rest: Vec<f64>,
@@ -75,14 +75,14 @@ struct Parts<'l> {
     estimator: RecordEstimator,
     /// Whether the expansion at the stored entries is subtracted. The table is then complete.
     joint: bool,
-    /// Whether it is subtracted only from the gradient of the mean, in the column of `control`.
+    /// Whether to subtract this expansion only from the gradient of the mean, in the column of `control`.
     mean_alone: bool,
-    /// The view that gives a diagonal, if the table stores one. Every draw's column then includes its own expansion,
+    /// The view that provides a diagonal, if the table stores one. Every draw's column then includes its own expansion,
     /// which also applies to the spread.
     view: Option<&'l dyn LinkExpectations>,
     /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,
-    /// Whether to renew the table's entries.
+    /// Whether to update the table's entries.
     visit: bool,
 }
 
@@ -108,7 +108,7 @@ impl<'l> Parts<'l> {
         }
     }
 
-    /// The points of evaluation of η: the draws and, if the estimator needs it, the mean.
+    /// The points at which to evaluate η: the draws and, if the estimator needs it, the mean.
     fn lanes(&self) -> usize {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
@@ -176,7 +176,7 @@ impl Predictors {
     }
 
     /// Gathers the stored entries of a batch: their gradients into `stored` and, if the table keeps a diagonal, their
-    /// curvatures. Entries are zero before the first visit.
+    /// curvatures. Entries before the first visit are zero.
     fn load(
         &mut self,
         linear: &dyn LinearPredictor,

@@ -1,13 +1,14 @@
 //! The records of a density, prepared for a fit.
 
 use jensen_density::{AllRecords, ErasedRecords, RecordDensity};
+use jensen_run::SettingError;
 
 use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Largest number of records for starts. Starts have to find the right optimum and approximate scales, and a thousand
-/// records locate it within √(N/1000) posterior standard deviations. With all of a million records, the starts would
-/// cost more than the fit.
+/// Largest number of records for starts. The starts only need to find the right optimum and approximate scales, and a
+/// thousand records locate it within √(N/1000) posterior standard deviations. With all of a million records, the starts
+/// would cost more than the fit itself.
 const SCOUTS: usize = 1000;
 
 /// The records of a density, prepared for minibatch methods.
@@ -29,7 +30,7 @@ impl<'a> Prepared<'a> {
         batch: usize,
         source: NoiseSource,
         memory_limit: Option<u64>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SettingError> {
         let minibatches = Subsampled::new(records, batch, source)?;
         let total = records.records();
         let scouts = total.min(SCOUTS);
@@ -61,12 +62,12 @@ impl<'a> Prepared<'a> {
         &self.records
     }
 
-    /// The data of starts: all records, or a sample of a thousand that represents all.
+    /// The data for the starts: all records, or a weighted sample of a thousand.
     pub(crate) fn scout(&self) -> &AllRecords<ErasedRecords<'a>> {
         &self.scout
     }
 
-    /// The share of the records in that sample.
+    /// The share of the records in the sample for the starts.
     pub(crate) fn scouted(&self) -> (u64, u64) {
         (self.scouts as u64, self.records.records() as u64)
     }
@@ -76,7 +77,7 @@ impl<'a> Prepared<'a> {
         &self.minibatches
     }
 
-    /// Largest number of bytes of a method's tables.
+    /// Largest number of bytes for a method's tables.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
     }

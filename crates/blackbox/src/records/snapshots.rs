@@ -1,4 +1,4 @@
-//! Minibatch gradients of models that are not linear predictors, and the incremental table.
+//! Minibatch gradients for models without linear predictors, and the incremental table.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
@@ -18,7 +18,7 @@ pub(super) struct Snapshots {
     second: Vec<f64>,
 }
 
-/// Scatters a snapshot to its coordinates. The others are zero and have no influence.
+/// Scatters a snapshot to its coordinates. Other coordinates are zero and have no effect.
 fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
     let mut out = vec![0.0; dim];
     for (&i, v) in slot.coordinates.iter().zip(&slot.values) {
@@ -105,7 +105,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.take_out_slots(request, table);
     }
 
-    /// Subtracts the batch's entries of `joint`'s table, which are part of its sum.
+    /// Subtracts the batch's entries in the table of `joint`, which are part of its sum.
     fn take_out_slots(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let weight = self.density.records() as f64 / batch.len() as f64;

@@ -1,9 +1,9 @@
 //! Doubly stochastic evaluation: samples both the approximation and the data (section 3.2 of the paper).
 //!
-//! Every independent observation of an estimate, which is a mirrored pair of draws, has its own minibatch of records,
-//! the same at both ends of an assessed step. The jackknife, the variance in Inequalities 11 and 13 and the standard
-//! errors of the stopping rule therefore include the subsampling noise without changes, and larger samples use more
-//! records as well as more draws.
+//! Every independent observation of an estimate, which is an antithetic pair of draws, has its own minibatch of
+//! records. The minibatch is the same at both ends of an assessed step. The jackknife, the variances in Inequalities 11
+//! and 13 and the standard errors of the stopping rule therefore include the subsampling noise without changes. Larger
+//! samples use more records as well as more draws.
 //!
 //! A minibatch has one record from each of B equal parts of the data: record `⌊(b + u) N/B⌋` for part b, with an
 //! independent uniform u. Every record has an expected count of B/N, so `log p(z) + N/B Σ log p(xₙ | z)` is unbiased
@@ -12,11 +12,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_run::SettingError;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 
-/// The observation of a stream to which the lanes of the next evaluations belong.
+/// The observation in a stream to which the lanes of the next evaluations belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     pub stream: Stream,
@@ -25,18 +26,19 @@ pub(crate) struct StreamPosition {
     pub layout: Layout,
 }
 
-/// The layout of observations in lanes.
+/// The arrangement of observations in lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
-    /// Number of neighbouring lanes per observation.
+    /// Each observation occupies this number of neighbouring lanes.
     Blocks(usize),
-    /// Lane l of the first half and lane l of the second belong to one observation.
+    /// Lane l of the first half and lane l of the second half belong to the same observation.
     Halves,
 }
 
 /// A density whose values depend on random records, which the caller announces.
 ///
-/// The algorithms call it before every batch. Densities that depend only on their argument do not need it.
+/// The algorithms call [`choose`](Self::choose) before every batch. Densities that depend only on their argument can
+/// ignore it.
 pub(crate) trait Choose: Sync {
     /// Sets the position of the next evaluations.
     fn choose(&self, position: StreamPosition);
@@ -44,7 +46,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records in which every pair of draws uses a minibatch.
 ///
-/// It is a density only for TrustVI, which announces the minibatches.
+/// Only TrustVI can use it as a density, because TrustVI announces the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
@@ -54,7 +56,7 @@ pub struct Subsampled<D: RecordDensity> {
 /// Scratch memory of [`Subsampled`].
 pub struct SubsampledWorkspace<W> {
     inner: W,
-    /// Record of slot b at lane l: entry `b · lanes + l`.
+    /// The record in slot b at lane l is entry `b · lanes + l`.
     records: Vec<u32>,
     /// The draws of a linearisation.
     at: Vec<f64>,
@@ -67,12 +69,12 @@ impl<D: RecordDensity> Subsampled<D> {
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is not from one to the number of records.
-    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
+    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, SettingError> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the batch size is {batch}, but must be from 1 to {records}, the number of records"
-            ));
+            )));
         }
         Ok(Self {
             density,

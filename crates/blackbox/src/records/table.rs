@@ -1,25 +1,26 @@
-//! The tables in which estimators store results of earlier iterations.
+//! The tables in which estimators store results from earlier iterations.
 //!
-//! No form stores N × D numbers. A linear predictor is stored by its values ηₙ, K per record, because the expansion
-//! depends on the stored mean only through them. For any other model, the records of an iteration share one snapshot.
-//! With reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are in use. If a batch uses few coordinates, a snapshot stores
-//! only these. If the estimator integrates out the draw, the table stores two expectations per record. The table also
-//! has the sum of the entries, and the sum of the Hessians' diagonals if it corrects the spread.
+//! No table stores N × D numbers. For a linear predictor the table stores the values ηₙ, K per record, because the
+//! expansion depends on the stored mean only through them. For any other model, all records of an iteration share one
+//! snapshot. With reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are in use. If a batch uses few coordinates, a
+//! snapshot stores only these. If the estimator integrates out the draw, the table stores two expectations per record.
+//! The table also stores the sum of the entries, and the sum of the Hessians' diagonals if the estimator corrects the
+//! spread.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
-/// Parameters at the iteration in which some records were last visited.
+/// The parameters at the iteration that last visited some records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slot {
     /// The number of records that refer to it.
     users: u32,
     /// The stored coordinates in ascending order; empty for all.
     pub(crate) coordinates: Vec<u32>,
-    /// Their values.
+    /// The values of the stored coordinates.
     pub(crate) values: Vec<f64>,
 }
 
-/// A snapshot for each live iteration, and each record's snapshot.
+/// A snapshot for each live iteration, and the snapshot of each record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slots {
     /// Whether snapshots store all of ω, or only its mean.
@@ -140,7 +141,7 @@ pub struct Table {
     pub(crate) sum: Vec<f64>,
     /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation; empty if the spread does not need it.
     pub(crate) diagonal: Vec<f64>,
-    /// Whether every record has its entry.
+    /// Whether every record has an entry.
     pub(crate) complete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The variance of an estimator at an iterate, split by its two sources.
+//! The variance of an estimator at an iterate, split into its two sources.
 
 use jensen_density::{Lanes, RecordDensity};
 use jensen_math::rng;
@@ -17,14 +17,14 @@ use crate::reduce::{axpy, dot};
 /// Settings for tracing variances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSettings {
-    /// Iterations between two analyses.
+    /// Number of iterations between two analyses.
     pub every: u64,
     /// Number of pairs of a batch and a draw for each figure.
     pub samples: usize,
 }
 
-/// The trace of the covariance of an estimator at an iterate, and its parts; squared units of the
-/// gradient. Each has its Monte-Carlo standard error.
+/// The trace of the covariance of an estimator at an iterate, and its parts, in squared units of the gradient. Each
+/// value has a Monte-Carlo standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct Variances {
     /// `V_{B,ε}[g]`.
@@ -42,7 +42,7 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("variance noise");
 
-/// The point at which [`variances`] measures, and its sample sizes.
+/// The iterate at which [`variances`] measures, and the sample sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluationPoint<'r> {
     /// ω.
@@ -55,17 +55,17 @@ pub struct EvaluationPoint<'r> {
     pub seed: u64,
     /// Key of batches and draws, which differs between iterations.
     pub iteration: u64,
-    /// Pairs of a batch and a draw for each figure, at least 2.
+    /// Number of pairs of a batch and a draw per estimate, at least 2.
     pub samples: usize,
 }
 
-/// Analyses one estimator at one iterate with its table frozen.
+/// Analyses one estimator at an iterate with its table held fixed.
 ///
 /// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, it evaluates every batch
-/// at two independent pairs of antithetic draws. Their covariance over the batches has the variance of the conditional
-/// expectation as its expectation, so no inner integral needs to converge. The Monte-Carlo part uses all records as the
-/// batch. Batches are uniformly random subsets of the first batch's size. Costs `5·samples` batches and `samples`
-/// passes over all records.
+/// at two independent pairs of antithetic draws. The expectation of their covariance over the batches is the variance
+/// of the conditional expectation, so no inner integral needs to converge. The Monte-Carlo part uses all records as the
+/// batch. Batches are uniformly random subsets of the first batch's size. The analysis costs `5·samples` batches and
+/// `samples` passes over all records.
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -195,8 +195,8 @@ impl Watch {
     }
 }
 
-/// The estimators with a memory, other than the fit's own, that suit records and family, as long as their tables fit
-/// into `limit` bytes together with `footprint`. Their bytes are added to `footprint`.
+/// The estimators with a table, other than the fit's own, that suit the records and the family, as long as all tables
+/// and `footprint` together fit into `limit` bytes. The function adds the bytes of these tables to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -223,8 +223,8 @@ pub(crate) fn watched<D: RecordDensity>(
     out
 }
 
-/// Adds the variances of all estimators with a complete table to a trace line: `own` is the fit's estimator with its
-/// table, `others` are the traced ones.
+/// Adds the variances of all estimators with a complete table to a line of the trace: `own` is the fit's estimator with
+/// its table, `others` are the traced ones.
 pub(crate) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),

@@ -26,21 +26,21 @@ use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 
-/// Ratio by which steps along circles must be larger than leapfrog's to be chosen; leapfrog steps are robust to heavy
+/// Ratio by which steps along circles must exceed leapfrog steps to be chosen; leapfrog steps are robust to heavy
 /// tails.
 const CLEARLY: f64 = 2.0;
 
-/// Fewest and most transitions at a temperature.
+/// Smallest and largest number of transitions at a temperature.
 const MOVES: (usize, usize) = (2, 8);
 
-/// Correlation with their start below which particles proceed early to the next temperature.
+/// Correlation with their starting points below which particles proceed early to the next temperature.
 const FORGOTTEN: f64 = 0.5;
 
-/// Recorded transitions of the first stationary phase. Each later one has twice the number.
+/// Recorded transitions of the first stationary phase. Each later phase records twice the number.
 const FIRST_STATIONARY_PHASE: usize = 16;
 
-/// Smallest number of warm-up transitions before a stationary phase is recorded. The chains of the first phase start
-/// far out, and after four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
+/// Smallest number of warm-up transitions before a stationary phase records. The chains of the first phase start far
+/// from the centre. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
 /// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS
@@ -59,7 +59,7 @@ pub struct Refine<'a, D: LogDensity> {
     settings: RefineSettings,
     /// The required accuracy of the draws.
     policy: Policy,
-    /// The relation of coordinates to reported values; identity by default.
+    /// How coordinates relate to reported values; identity by default.
     scales: Vec<Scale>,
 }
 
@@ -98,7 +98,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that one more phase can finish.
+    /// Budget of gradients. It doubles if a stationary phase has nearly mixed, so that another phase can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.policy.gradients(dim, self.target.work());
@@ -115,8 +115,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether the budget of gradients is exhausted. A mixed stationary phase that was extended for imprecise spreads
-    /// may finish, because its cost is only an estimate and mixed draws should not be discarded.
+    /// Whether the budget of gradients is exhausted. A mixed stationary phase that was extended because spreads were
+    /// imprecise may finish: its cost is only an estimate, and mixed draws should not be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -149,12 +149,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of this size are so much larger than leapfrog steps that integration along circles is worthwhile.
+    /// Whether steps of this size exceed leapfrog steps by enough for integration along circles.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
 
-    /// Chooses the coordinates for integration along circles, for steps of this size.
+    /// Chooses the coordinates to integrate along circles, for steps of this size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
         state.circles = match self.is_large(size) {
             true => nearly_normal(&state.particles),
@@ -163,14 +163,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 
     /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density are
-    /// further out. With many coordinates their use would double the necessary length. With few coordinates they reveal
-    /// tails that posterior particles reach only after many stationary phases.
+    /// farther from the centre. In many coordinates, using them would double the length that is needed. In few
+    /// coordinates, they reveal tails that posterior particles reach only after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. `false` if a population has no particles left.
+    /// Chooses the next temperature and resamples. Returns `false` if a population has no particles left.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -231,7 +231,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the
+    /// Begins a stationary phase with the given number of transitions. It keeps the draws of the previous phase at the
     /// spacing of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
@@ -249,8 +249,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a stationary phase. Before the recorded transitions, a quarter of their number (at least
-    /// [`SETTLE`]) choose the step size.
+    /// One transition of a stationary phase. Before the recorded transitions, unrecorded ones (a quarter of their
+    /// number, at least [`SETTLE`]) adapt the step size.
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(
@@ -301,7 +301,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 }
 
-/// Steers the step size towards the target acceptance.
+/// Adapts the step size towards the target acceptance.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
     state.log_size = steered(state.log_size, moved, gain);
 }

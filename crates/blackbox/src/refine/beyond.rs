@@ -1,16 +1,16 @@
 //! Mass that draws do not reach: second moments of the posterior far from the draws, and spikes in their middle.
 //!
-//! Draws reveal nothing about points that they do not reach, and neither do their importance weights, their R̂ or their
-//! ESS. A slab a thousand times as wide as the fitted spike may have most of the variance with a thousandth of the
-//! mass, and a spike a millionth as wide as the fitted slab may have most of the mass. The points of this test are
-//! therefore drawn like [leaps](super::leaps): the logarithm of the distance is uniform, and either all coordinates
-//! vary together or one alone with the others from a standard normal. The density b of this mixture is known. Over the
+//! Draws reveal nothing about points that they do not reach. Neither do their importance weights, their R̂ or their
+//! ESS. A slab a thousand times as wide as the fitted spike may contribute most of the variance with a thousandth of
+//! the mass, and a spike a millionth as wide as the fitted slab may have most of the mass. The test therefore draws
+//! points as for [leaps](super::leaps): the logarithm of the distance is uniform, and either all coordinates vary
+//! together, or one varies and the others come from a standard normal. The density b of this mixture is known. Over the
 //! points with b larger than the standard normal, the means of `p / (Z b)` and of `x² p / (Z b)` are unbiased estimates
-//! of the mass and the second moment that the posterior has there. An approximation is compared with these estimates
-//! before it is trusted ([`beyond`]), and so are refined draws after they have mixed ([`unanswered`]).
+//! of the mass and the second moment that the posterior has there. Jensen compares an approximation with these
+//! estimates before it trusts the approximation ([`beyond`]), and refined draws after they have mixed ([`unanswered`]).
 //!
 //! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5).
-//! Every single point is uniform, and n points leave no gap wider than 2.7/n of the range, so they cannot miss a slab
+//! Each point by itself is uniform, and n points leave no gap wider than 2.7/n of the range, so they cannot miss a slab
 //! by chance.
 
 use std::f64::consts::{LN_2, TAU};
@@ -29,25 +29,25 @@ use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
 /// Number of points at which the posterior is evaluated before an approximation is trusted. For one of twenty
-/// coordinates, consecutive distances differ by a factor of four.
+/// coordinates, successive distances differ by a factor of four.
 const LOOKS: usize = 1024;
 
-/// The same for refined draws, which have taken a hundred times as many gradients. For one of twenty coordinates there
-/// are ten distances per factor of forty.
+/// Number of these points for refined draws, which have cost a hundred times as many gradients. For one of twenty
+/// coordinates, this gives ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points, a tenth of a second's work; the points of one call to the density; and the
-/// number of points if the cost of an evaluation is unknown, which equals a solver's evaluations for one start.
+/// Largest number of values of these points, which take a tenth of a second; number of points per call to the density;
+/// and number of points if the cost of an evaluation is unknown, which equals a solver's evaluations for one start.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 const UNKNOWN: usize = 256;
 
 /// Largest logarithm of a distance on either side of one standard deviation; see [`super::leaps::RANGE`]. This range
-/// covers all spikes of a millionth of a slab, and all slabs.
+/// covers all spikes down to a millionth of a slab's width, and all slabs.
 const FURTHEST: f64 = RANGE.1;
 
-/// Shells of distances from the middle in one coordinate. Each is twice as wide as the one before, with the same number
-/// within and beyond one standard deviation. The innermost and outermost shells are unbounded.
+/// Number of shells of distances from the middle in one coordinate. Each shell is twice as wide as the one before, and
+/// equally many lie within and beyond one standard deviation. The innermost and outermost shells are unbounded.
 const SHELLS: usize = 56;
 
 /// Inverse of the golden ratio, the step of the sequence of distances.
@@ -73,10 +73,11 @@ fn count<D: LogDensity>(density: &D, most: usize) -> usize {
     most.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Evaluates the posterior at `looks` points, and passes on those where b is larger than the standard normal, with
-/// `p / (Z b)` and the same of the normal.
+/// Evaluates the posterior at `looks` points. For the points where b is larger than the standard normal, it passes on
+/// `p / (Z b)` and the same ratio for the normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
+    tailed: Option<&Approximation>,
     log_z: f64,
     (looks, source): (usize, NoiseSource),
     mut see: impl FnMut(&[f64], f64, f64),
@@ -90,12 +91,21 @@ fn look<D: LogDensity>(
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let log_dets = map.log_dets(&x, BLOCK);
+        let mut own = vec![f64::NAN; BLOCK];
+        if let Some(tailed) = tailed {
+            let z = Lanes::new(&z, dim, BLOCK);
+            (tailed.family()).log_density_at(tailed.omega(), z, &mut own);
+        }
         for l in 0..BLOCK {
             let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
             let log_p = log_p[l] + log_dets[l] - log_z;
             if let Some((log_q, log_b)) = far_out(&distances, &point)
                 && log_p.is_finite()
             {
+                let log_q = match own[l] + log_dets[l] {
+                    unknown if unknown.is_nan() => log_q,
+                    known => known,
+                };
                 see(&point, (log_p - log_b).exp(), (log_q - log_b).exp());
             }
         }
@@ -105,14 +115,15 @@ fn look<D: LogDensity>(
 /// Mass of the posterior that the draws of an approximation do not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unreached {
-    /// The coordinate whose variance is far out. `None` for a spike in the middle.
+    /// The coordinate whose variance lies far out. `None` for a spike in the middle.
     pub coordinate: Option<usize>,
     /// The ratio of that variance to the approximation's, or the ratio of the spike's mass to all mass that the draws show.
     pub share: f64,
 }
 
-/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the policy
-/// allows; `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement follows.
+/// The largest share of variance or mass that the draws of an approximation do not reach, if it is larger than the
+/// policy allows. `log_z` is the log evidence by importance weights. A few points suffice here, because a refinement
+/// follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -122,13 +133,21 @@ pub(crate) fn beyond<D: LogDensity>(
     let looks = count(density, LOOKS);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
-    look((density, &map), log_z, (looks, source), |point, p, q| {
-        let excess = (p - q) / looks as f64;
-        mass += excess;
-        for (missed, x) in missed.iter_mut().zip(point) {
-            *missed += x * x * excess;
-        }
-    });
+    // Jensen's families have the tails of normals.
+    let tailed = Some(approximation).filter(|own| own.name().kind().is_none());
+    look(
+        (density, &map),
+        tailed,
+        log_z,
+        (looks, source),
+        |point, p, q| {
+            let excess = (p - q) / looks as f64;
+            mass += excess;
+            for (missed, x) in missed.iter_mut().zip(point) {
+                *missed += x * x * excess;
+            }
+        },
+    );
     let missed = missed.into_iter().enumerate();
     let each = missed.map(|(i, share)| (Some(i), share));
     let (coordinate, share) = each
@@ -140,21 +159,22 @@ pub(crate) fn beyond<D: LogDensity>(
 /// Mass of the posterior that refined draws miss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// Lower bound on the ratio of its variance to that of the draws, or of its mass to all mass that the draws show.
+    /// Lower bound on the ratio of the missed variance to that of the draws, or of the missed mass to all mass that the
+    /// draws show.
     pub share: f64,
-    /// Points in it, `dim × count`. Their share of the chains equals the share of the mass, but there are at least
-    /// [`CHAINS`].
+    /// Points in the missed mass, `dim × count`. Their share of the chains equals the share of the mass, but is at
+    /// least [`CHAINS`] chains.
     pub points: Vec<f64>,
 }
 
-/// The mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, `effective` independent draws) miss,
-/// beyond a margin of chance. The comparison of variances excludes coordinates whose own draws show an infinite
-/// variance.
+/// The mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
+/// independent draws) miss, beyond sampling error. The comparison of variances excludes coordinates whose own draws
+/// show an infinite variance.
 ///
-/// The comparison uses masses, not second moments: the second moments of a long tail depend on the few most extreme
-/// draws, whereas draws have their share of each region that some of them have reached. The regions of a coordinate are
-/// the shells from one on outwards, or inwards, because a slab or a spike fills several shells with too few points in
-/// each to be certain.
+/// The comparison uses masses instead of second moments, because the second moments of a long tail depend on the few
+/// most extreme draws. By contrast, draws have their share of each region that some of them have reached. The regions
+/// of a coordinate are the shells from any one outwards, or inwards: a slab or a spike fills several shells, and a
+/// single shell has too few points for certainty.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -165,12 +185,18 @@ pub(super) fn unanswered<D: LogDensity>(
     let looks = count(density, LOOKS_OF_REFINED);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
-    look((density, map), log_z, (looks, source), |point, p, _| {
-        for (shells, x) in shells.iter_mut().zip(point) {
-            shells[shell_of(*x)].add(*x, p / looks as f64);
-        }
-        met.push((point.to_vec(), p));
-    });
+    look(
+        (density, map),
+        None,
+        log_z,
+        (looks, source),
+        |point, p, _| {
+            for (shells, x) in shells.iter_mut().zip(point) {
+                shells[shell_of(*x)].add(*x, p / looks as f64);
+            }
+            met.push((point.to_vec(), p));
+        },
+    );
     let own = seen(&distances_of(density), x, dim, lanes);
     let confidence = policy.confidence_of(dim * SHELLS);
     let has_variance = |i: usize| {
@@ -253,7 +279,7 @@ impl Missed {
     }
 }
 
-/// The shells from one on: outwards beyond one standard deviation, inwards within it.
+/// The shells from a given one: outwards beyond one standard deviation, inwards within it.
 fn region_of(from: usize) -> Range<usize> {
     if from < SHELLS / 2 {
         0..from + 1
@@ -262,7 +288,7 @@ fn region_of(from: usize) -> Range<usize> {
     }
 }
 
-/// A shell from the evaluated points: its mass, the sum of its squared weights, and its second moment.
+/// A shell estimated from the evaluated points: its mass, the sum of its squared weights, and its second moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shell {
     mass: f64,
@@ -334,7 +360,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// `count` indices, each repeated according to its weight.
+/// `count` indices, each repeated in proportion to its weight (systematic resampling).
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -349,7 +375,7 @@ fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     chosen
 }
 
-/// Log densities of the standard normal and of the evaluated points, at a point where the latter is larger.
+/// Log densities of the standard normal and of the evaluated points at a point, if the latter is larger.
 fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = point.iter().map(|x| x * x).sum();
     let log_q = -0.5 * (squares + point.len() as f64 * TAU.ln());
@@ -357,8 +383,8 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// [`BLOCK`] points to evaluate, `dim × BLOCK`, alternating between any direction and one coordinate with the others
-/// from a standard normal.
+/// [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate with the
+/// others from a standard normal.
 fn far_points(
     distances: &Distances<'_>,
     dim: usize,
@@ -389,7 +415,8 @@ fn far_points(
     x
 }
 
-/// The log density of such points at one of them, with log density `log_q` under the standard normal.
+/// The log density of the distribution of these points at one of them, whose log density under the standard normal is
+/// `log_q`.
 fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
     let dim = point.len() as f64;
     let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
@@ -410,10 +437,10 @@ mod tests {
     use super::*;
     use jensen_math::special::lgamma;
 
-    /// Relative standard error of the variance missed in a slab in `wide` of `dim` coordinates together. Half of the
-    /// points vary one coordinate, half all. Of their uniform log distances y, those with large `f = e^((k + 2) y)
-    /// exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range times `∫ f² / (∫ f)²`,
-    /// and for the squared coordinate of a direction `3 k / (k + 2)` times that.
+    /// Relative standard error of the estimate of the variance missed in a slab in `wide` of `dim` coordinates
+    /// together. Half of the points vary one coordinate, and half vary all. Of their uniform log distances y, those
+    /// with large `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is
+    /// the range times `∫ f² / (∫ f)²`, and for the squared coordinate of a direction `3 k / (k + 2)` times that.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
@@ -505,7 +532,7 @@ mod tests {
         }
     }
 
-    /// Draws of the spike alone, whose evidence is its mass, and draws of all.
+    /// Draws from the spike alone, whose evidence is its mass, and draws from the whole density.
     #[test]
     fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
         let lanes = 256;

@@ -1,11 +1,10 @@
 //! The log evidence from particles at all temperatures.
 //!
-//! Every density of the path is `t(x) e^(β r(x))` up to its evidence, with `r = log p − log t`: so the evidences depend
+//! Every density of the path is `t(x) e^(β r(x))` up to its evidence, with `r = log p − log t`, so the evidences depend
 //! only on the values of `r` for particles at known temperatures. The estimate is the multistate Bennett acceptance
-//! ratio (Shirts and Chodera 2008): with `N_k` particles at β_k,
-//! `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) / Z_j`. Forward weights alone miss regions that no particle has
-//! found at the earlier temperature, such as the neck of a funnel. The estimate here also uses the draws of the last
-//! stationary phase, which cover such regions.
+//! ratio (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) /
+//! Z_j`. Forward weights alone miss regions that no particle found at the earlier temperature, such as the neck of a
+//! funnel. This estimate also uses the draws of the last stationary phase, which cover such regions.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -13,17 +12,18 @@ use super::mixing::Ensemble;
 use crate::oracle::Estimate;
 use crate::reduce::mean_se;
 
-/// Change of an evidence in nats at which the iteration ends.
+/// Change in an evidence, in nats, below which the iteration ends.
 const TOLERANCE: f64 = 1e-4;
 
 /// Largest number of iterations.
 const ITERATIONS: usize = 200;
 
-/// Change of the evidence in nats, relative to its guess, beyond which the mixture shares are recomputed. Within it,
-/// terms that underflowed to zero remain negligible.
+/// Change in the evidence relative to the initial guess, in nats, beyond which the mixture shares are recomputed. For
+/// smaller changes, terms that underflowed to zero remain negligible.
 const FAR: f64 = 30.0;
 
-/// `r` of particles at one temperature, any number of sets of particles in sequence; −∞ where the density is zero.
+/// The values of `r` for particles at one temperature, for any number of sets of particles in sequence; −∞ where the
+/// density is zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RatioSet {
     pub beta: f64,
@@ -58,7 +58,7 @@ pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estim
     }
 }
 
-/// Log evidences by the weights of each temperature's particles for the next.
+/// Log evidences from the weights of each temperature's particles for the next temperature.
 fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     let mut log_z = vec![0.0];
     for (pair, ratios) in betas.windows(2).zip(ratios) {
@@ -69,7 +69,7 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     log_z
 }
 
-/// The self-consistent log evidences, from a first guess.
+/// The self-consistent log evidences, starting from an initial guess.
 ///
 /// With `E_nk` the share of temperature k in the mixture at particle n under the guess, the evidences relative to the
 /// guess are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Exponentials are needed only for the shares, which are
@@ -129,8 +129,8 @@ mod tests {
     use crate::noise::{NoisePurpose, NoiseSource};
     use jensen_math::simd::Simd;
 
-    /// Normals of standard deviations 2 to 1 along the path: log Z = ½ log(2π) − log √(2π) 2 for p without its
-    /// constant.
+    /// Normals with standard deviations from 2 to 1 along the path, so log Z = ½ log(2π) − log √(2π) 2 for p without
+    /// its constant.
     #[test]
     fn the_evidence_of_a_normal() {
         let ensemble = Ensemble {

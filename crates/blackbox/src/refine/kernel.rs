@@ -3,11 +3,12 @@
 //! All lanes use the same number of [steps], so every step is one call to the density. Step sizes differ between lanes
 //! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
 //! along its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such
-//! lanes bear the cost. The level reached is a function of position and momentum, so the map to the trajectory's end
-//! with reversed momentum preserves the target if it is proposed only if the reverse trajectory reaches the same level:
-//! no coarser trajectory from the end may be good. (The step size is chosen as by Bou-Rabee, Carpenter and Marsden,
-//! *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, with a deterministic choice.) Steps
-//! are small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
+//! lanes incur the additional cost. The level reached is a function of position and momentum. The map to the
+//! trajectory's end with reversed momentum therefore preserves the target if it is proposed only when the reverse
+//! trajectory reaches the same level, that is, when no coarser trajectory from the end is accurate enough. (The step
+//! size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian
+//! Monte Carlo*, 2024, with a deterministic choice.) Steps are small in the neck of a funnel and large elsewhere, and
+//! detailed balance holds exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -17,39 +18,39 @@ use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Target acceptance of the largest steps.
+/// Target acceptance rate of the largest steps.
 pub(super) const ACCEPTANCE: f64 = 0.8;
 
 /// Largest step size, in standard deviations.
 pub(super) const LARGEST_STEP: f64 = 1.0;
 
-/// Number of step sizes, each a quarter of the one before.
+/// Number of levels of step sizes.
 const LEVELS: u32 = 4;
 
 /// Ratio of the step sizes of consecutive levels.
 const SHRINK: f64 = 4.0;
 
-/// Ratio of their numbers of steps.
+/// Ratio of the numbers of steps of consecutive levels.
 const GROWTH: usize = 2;
 
-/// Range of the energy along a trajectory, in nats, above which smaller steps are tried.
+/// Range of the energy along a trajectory, in nats, above which the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
-/// Steps of the longest trajectory.
+/// Number of steps in the longest trajectory.
 const LONGEST: usize = 1024;
 
-/// Smallest number of values in a part of the lanes that gets its own thread; below it the handover costs more than it
-/// saves.
+/// Smallest number of values for which a part of the lanes gets its own thread. For smaller parts, distributing the
+/// work costs more than it saves.
 const GRAIN: usize = 1 << 14;
 
-/// Number of values in a part beyond which there are more parts than threads: every step reads a dozen such matrices,
-/// and half a mebibyte of each fits in the cache.
+/// Number of values in a part beyond which there are more parts than threads. Every step reads a dozen matrices of this
+/// size, and half a mebibyte of each fits in the cache.
 const STRIP: usize = 1 << 16;
 
 /// The kind of move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
-    /// The coordinates for integration along the circles of a standard normal.
+    /// The coordinates to integrate along the circles of a standard normal.
     pub circles: &'s [bool],
     /// Inverse temperature of the target.
     pub beta: f64,
@@ -66,9 +67,9 @@ pub(super) struct Moved {
     pub acceptance: f64,
     /// Number of lanes that moved.
     pub moved: usize,
-    /// Lanes for which no step size was small enough, except those that left the support.
+    /// Number of lanes for which no step size was small enough, except those that left the support.
     pub stuck: usize,
-    /// Steps of the first level.
+    /// Number of steps at the first level.
     pub steps: usize,
 }
 
@@ -82,7 +83,7 @@ pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
     (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
 
-/// The ends of a set of trajectories.
+/// The end points of a set of trajectories.
 struct Arrival {
     particles: Particles,
     momentum: Vec<f64>,
@@ -90,7 +91,7 @@ struct Arrival {
     error: Vec<f64>,
     /// Largest minus smallest energy along the trajectory, or infinity if that was too large.
     wander: Vec<f64>,
-    /// Whether it ended outside the support.
+    /// Whether the trajectory ended outside the support.
     outside: Vec<bool>,
     /// Number of steps until the last lane ended.
     steps: usize,
@@ -114,7 +115,7 @@ impl Arrival {
     }
 }
 
-/// Moves every particle of `particles` once; numbers are keyed by `iteration`.
+/// Moves every particle of `particles` once. Random numbers are keyed by `iteration`.
 pub(super) fn transition<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -207,8 +208,8 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Steps of a level from `start` with the given momenta. Threads process parts of the lanes if it is worthwhile. Each
-/// lane is independent of the others.
+/// Takes the steps of a level from `start` with the given momenta. Threads process parts of the lanes if that is
+/// worthwhile. Each lane is independent of the others.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Particles,
@@ -244,7 +245,7 @@ fn trajectory<D: LogDensity>(
     arrival
 }
 
-/// The gradient of the tempered density, if it differs from the density's own.
+/// The gradient of the tempered density, or the density's own gradient if the two agree.
 fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }

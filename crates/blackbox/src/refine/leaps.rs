@@ -1,14 +1,14 @@
 //! Leaps: independent proposals over all scales.
 //!
 //! Hamiltonian transitions follow the gradient of the density. Between a spike and a slab a thousand times as wide, or
-//! from the middle of a Cauchy distribution to its tails, the gradient gives no direction, and particles that all start
-//! in one region agree without visiting the other. At the posterior, some particles therefore also receive an
-//! independent proposal: in a uniform direction on the sphere, at a distance whose logarithm is uniform over twelve
-//! powers of ten, or distributed like the distances of the particles. Proposals alternate between all coordinates
-//! together and a single coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section
-//! 2.3.3) preserves the posterior exactly. Such a proposal hits a part of the posterior with mass w with a probability
-//! π. Particles then enter it about once in `1/π` proposals, and leave it as rarely as its mass requires, for any
-//! density in between.
+//! from the middle of a Cauchy distribution to its tails, the gradient does not point the way. Particles that all start
+//! in one region then agree without visiting the other. At the posterior, some particles therefore also receive an
+//! independent proposal in a uniformly random direction. The logarithm of its distance is uniform over twelve powers of
+//! ten, or distributed like that of the particles. Proposals alternate between all coordinates together and a single
+//! coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the
+//! posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles then
+//! enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in
+//! between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -17,17 +17,20 @@ use super::map::Map;
 use super::target::{Particles, Target};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Ratio of particles to proposed leaps per transition. A transition costs a few steps of all particles, so leaps are a
-/// small part of it, and the shortest stationary phase still proposes more than a thousand.
+/// Ratio of the number of particles to the number of proposed leaps per transition. A transition costs several steps of
+/// all particles, so leaps add little to its cost, and even the shortest stationary phase proposes more than a
+/// thousand.
 const EVERY: usize = 4;
 
-/// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth
-/// to a hundred million. This reaches from a spike of a millionth to all of a unit normal, and from a normal to any
-/// spike that a Gaussian would not fit first. Each power of ten has a twelfth of half of the proposals.
+/// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from one
+/// ten-thousandth to one hundred million. This range reaches from a spike of width one millionth to a whole unit
+/// normal, and from a normal to any spike that a Gaussian would not fit first. Each power of ten receives a twelfth of
+/// half of the proposals.
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
-/// The same if evaluations far out may take a thousand times as long, as with a solver. The limit is the particles' own
-/// range: six standard deviations for the furthest of a few hundred draws of the t distribution.
+/// The range of proposals for densities whose evaluations in the tails may take a thousand times as long, as with a
+/// solver. The limit is the range of the particles: six standard deviations for the farthest of a few hundred draws
+/// from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
 /// Number of intervals in the distribution of the particles' distances.
@@ -36,15 +39,15 @@ const STEPS: usize = 16;
 /// Smallest width of an interval, so that it has a density.
 const NARROW: f64 = 1e-3;
 
-/// A distribution of log distances: half of it uniform on a range, and half in [`STEPS`] intervals of equal mass
-/// between edges, if there are any.
+/// A distribution of log distances. Half of it is uniform on a range, and half is spread over [`STEPS`] intervals of
+/// equal mass between edges, if there are any.
 pub(super) struct Distances<'e> {
     pub range: (f64, f64),
     pub edges: &'e [f64],
 }
 
 impl Distances<'_> {
-    /// The logarithm of the distance at two uniform numbers.
+    /// The logarithm of the distance for two uniform numbers.
     pub(super) fn at(&self, [which, within]: [f64; 2]) -> f64 {
         let (low, high) = self.range;
         if self.edges.is_empty() || which < 0.5 {
@@ -72,8 +75,8 @@ impl Distances<'_> {
     }
 }
 
-/// The edges of [`STEPS`] for the distances of all coordinates together, and for each coordinate alone, estimated from
-/// positions (`dim × lanes`, any number of sets of particles in sequence).
+/// The edges of [`STEPS`] intervals for the distances of all coordinates together, and for those of each coordinate
+/// alone, estimated from positions (`dim × lanes`, any number of sets of particles in sequence).
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
     let particle_sets = || x.chunks(dim * lanes);
     let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));
@@ -97,7 +100,7 @@ fn edges_of(mut distances: Vec<f64>) -> Vec<f64> {
     edges
 }
 
-/// The range of logarithms of distances of a density.
+/// The range of log distances for a density.
 pub(super) fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     match density.work() {
         Some(_) => RANGE,
@@ -113,7 +116,7 @@ pub(super) fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) 
     distances.log_density(log_distance) - sphere - d * log_distance
 }
 
-/// Proposes leaps to some of the particles, by the distances of the others. Numbers are keyed by `iteration`.
+/// Proposes leaps for some of the particles, using the distances of the others. Numbers are keyed by `iteration`.
 pub(super) fn leap<D: LogDensity>(
     target: &mut Target<'_, D>,
     particles: &mut Particles,
@@ -186,8 +189,8 @@ pub(super) mod tests {
     use jensen_math::simd::Simd;
     use jensen_math::special::log_sum_exp_slice;
 
-    /// A normal of `dim` coordinates in which a share of the mass is wider by a factor, in the first coordinate or in
-    /// all.
+    /// A normal in `dim` coordinates in which a share of the mass is wider by a factor, either in the first coordinate
+    /// or in all.
     #[derive(Clone, Copy)]
     pub(in crate::refine) struct Slab {
         pub dim: usize,

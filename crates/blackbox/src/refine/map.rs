@@ -1,6 +1,6 @@
-//! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` for a
-//! Gaussian; for a conditionally structured Gaussian, the family's map from the noise, whose Jacobian depends on the
-//! point.
+//! The map under which a fitted approximation is standard normal and the posterior nearly so. For a Gaussian it is `z =
+//! m + A x`. For a conditionally structured Gaussian it is the family's map from the noise, whose Jacobian depends on
+//! the point.
 //!
 //! A is a square root of the family's covariance: the standard deviations, the Cholesky factor, or for `D² + U Uᵀ` the
 //! matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square,
@@ -29,8 +29,10 @@ pub(super) struct Map {
     log_det: f64,
     /// Transport map after roots and mean.
     transport: TransportMap,
-    /// The family's map after the roots and tail transforms, without a mean, if it is not affine.
+    /// The family's map after the roots and tail transforms, without a mean, if the family's map is not affine.
     structured: Option<StructuredMap>,
+    /// Whether it is of the approximation itself, and not of a Gaussian close to it.
+    exact: bool,
 }
 
 /// The transport map beyond the approximation's own, learned from the particles: W before it, and tail transforms after
@@ -43,7 +45,7 @@ pub(super) struct Shown {
     pub transport: TransportMap,
 }
 
-/// A member of the family of local parameters given global ones.
+/// A member of the family of local parameters given global parameters.
 #[derive(Clone, Debug)]
 struct StructuredMap {
     family: Arc<Conditional>,
@@ -55,13 +57,13 @@ struct StructuredMap {
 pub(super) struct Placed {
     /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
-    /// The positions after the roots, if there are any, and the tail transforms.
+    /// The positions after the roots, if there are any, and after the tail transforms.
     inner: Vec<f64>,
     /// Intermediate results of the tail transforms.
     way: Way,
     /// Intermediate results of a map that is not affine.
     passes: Passes,
-    /// Log of the Jacobian determinant of each.
+    /// Log Jacobian determinant at each lane.
     pub log_det: Vec<f64>,
 }
 
@@ -73,13 +75,13 @@ impl Placed {
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal; for families that are not affine maps of their noise,
-    /// that of a Gaussian close to it.
+    /// The map under which the approximation is standard normal. If the family is not an affine map of its noise, the
+    /// map belongs to a Gaussian close to the approximation.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
-        let root = match approximation.kind() {
-            FamilyKind::MeanField => Root::Diagonal(approximation.sd()),
-            FamilyKind::FullRank => {
+        let root = match approximation.name().kind() {
+            Some(FamilyKind::MeanField) => Root::Diagonal(approximation.sd()),
+            Some(FamilyKind::FullRank) => {
                 let family = FullRank::new(dim);
                 let mut lower = vec![0.0; dim * dim];
                 for (i, row) in lower.chunks_mut(dim).enumerate() {
@@ -87,16 +89,29 @@ impl Map {
                 }
                 Root::lower(lower, dim)
             }
-            FamilyKind::LowRank { rank } => Root::LowRank(LowRankRoot::new(
+            Some(FamilyKind::LowRank { rank }) => Root::LowRank(LowRankRoot::new(
                 &omega[dim..2 * dim],
                 &omega[2 * dim..],
                 rank,
             )),
-            FamilyKind::Sparse => Root::Precision(PrecisionRoot {
+            Some(FamilyKind::Sparse) => Root::Precision(PrecisionRoot {
                 family: Sparse::new(approximation.family().space()),
                 omega: omega.to_vec(),
             }),
-            FamilyKind::Mixture { .. } | FamilyKind::Flow { .. } => {
+            Some(FamilyKind::Conditional) => {
+                return Self {
+                    mean: Vec::new(),
+                    log_det: 0.0,
+                    roots: Vec::new(),
+                    transport: TransportMap::default(),
+                    structured: Some(StructuredMap {
+                        family: Arc::new(Conditional::new(approximation.family().space())),
+                        omega: Arc::new(omega.to_vec()),
+                    }),
+                    exact: true,
+                };
+            }
+            _ => {
                 let close = approximation.family().gaussian(omega);
                 let (mean, lower) = close.unwrap_or_else(|| {
                     // If the covariance is numerically singular, only the standard deviations are used.
@@ -113,18 +128,7 @@ impl Map {
                     roots: vec![root],
                     transport: TransportMap::default(),
                     structured: None,
-                };
-            }
-            FamilyKind::Conditional => {
-                return Self {
-                    mean: Vec::new(),
-                    log_det: 0.0,
-                    roots: Vec::new(),
-                    transport: TransportMap::default(),
-                    structured: Some(StructuredMap {
-                        family: Arc::new(Conditional::new(approximation.family().space())),
-                        omega: Arc::new(omega.to_vec()),
-                    }),
+                    exact: false,
                 };
             }
         };
@@ -134,7 +138,13 @@ impl Map {
             roots: vec![root],
             transport: TransportMap::default(),
             structured: None,
+            exact: true,
         }
+    }
+
+    /// Whether the approximation is standard normal under it, and not only a Gaussian close to it.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// This map composed with a map learned from particles. Two triangular matrices become one.
@@ -164,10 +174,11 @@ impl Map {
             log_det,
             transport: TransportMap::default(),
             structured: self.structured.clone(),
+            exact: self.exact,
         }
     }
 
-    /// Number of lanes processed together. With fewer, vectors of lanes are not full.
+    /// Number of lanes processed together. With fewer lanes, SIMD vectors are not full.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,
@@ -182,19 +193,20 @@ impl Map {
             .map_or(&[], |structured| structured.family.globals())
     }
 
-    /// Whether its family follows the density's structure, and costs far less than a square of the dimension.
+    /// Whether the family follows the density's structure, so that the map costs far less than the square of the
+    /// dimension.
     pub(super) fn is_structured(&self) -> bool {
         let precision = |root: &Root| matches!(root, Root::Precision(_));
         self.structured.is_some() || self.roots.iter().any(precision)
     }
 
-    /// Whether it costs no more than a multiple of the number of coordinates, or of nonzeros of a sparse factor.
+    /// Whether the cost of the map is proportional to the number of coordinates, or to the nonzeros of a sparse factor.
     pub(super) fn is_sparse(&self) -> bool {
         let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
         self.roots.iter().all(sparse)
     }
 
-    /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
+    /// Log Jacobian determinant of the map at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         if self.structured.is_none() && self.transport.is_empty() {
             return vec![self.log_det; lanes];
@@ -259,8 +271,9 @@ impl Map {
         y
     }
 
-    /// The tail transforms, estimated from sets of particles after the affine part and the tail transforms of this map.
-    /// `effective` is the equivalent number of independent draws. Without it, no global parameter depends on another.
+    /// The tail transforms, estimated from sets of particles to which the affine part and the tail transforms of this
+    /// map have been applied. `effective` is the equivalent number of independent draws. Without it, no global
+    /// parameter depends on another.
     pub(super) fn transport_of(
         &self,
         particle_sets: &[f64],
@@ -310,7 +323,8 @@ impl Map {
         family.passes(omega, noise, &mut z, &mut placed.passes);
     }
 
-    /// `out = ∂/∂x` of log density and log Jacobian at `x`, from the gradient of the former at the draws.
+    /// Computes `out = ∂/∂x` of the log density plus log Jacobian at `x`, from the gradient of the log density at the
+    /// draws.
     pub(super) fn pull(
         &self,
         x: &[f64],
@@ -363,7 +377,7 @@ mod tests {
             .collect()
     }
 
-    /// Every family's map is a square root of its covariance: log q agrees, and the map has an inverse.
+    /// Every family's map is a square root of its covariance: log q agrees, and the map is invertible.
     #[test]
     fn maps_make_the_families_standard_normal() {
         let (dim, lanes) = (7, 5);
@@ -431,8 +445,8 @@ mod tests {
         }
     }
 
-    /// With transformed coordinates of draws or global parameters that depend on each other, the gradient equals finite
-    /// differences, including the log Jacobian, and the map has an inverse.
+    /// For transformed coordinates of draws, and for global parameters that depend on each other, the gradient
+    /// including the log Jacobian equals finite differences, and the map is invertible.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);

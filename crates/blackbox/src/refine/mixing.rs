@@ -1,21 +1,21 @@
 //! Diagnostics of mixing: nested R̂, effective sample size, Monte-Carlo standard error.
 //!
 //! Draws of a quantity are ordered by time, then by population, then by chain: draw `t (P K) + p K + k`. The K chains
-//! of a population started at one point, so the spread of the population means shows their remaining dependence on that
-//! point (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian Analysis 2024):
-//! `nR̂ = √(1 + B/W)` with B the variance of the population means and W the mean over populations of the variance
-//! between its chains plus that within them.
+//! of a population start at the same point, so the spread of the population means shows how much they still depend on
+//! that point (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian Analysis 2024):
+//! `nR̂ = √(1 + B/W)`, where B is the variance of the population means. W is the mean over populations of the variance
+//! between the chains plus the variance within them.
 //!
 //! The standard error of the mean comes from the spread of the chain means or of the population means, whichever is
-//! larger. The effective sample size is the variance divided by its square.
+//! larger. The effective sample size is the variance divided by the square of that standard error.
 //!
-//! A shared dependence on the start does not appear as spread between populations. Chains that all start in the middle
-//! of a long arm agree until one reaches its end. The diagnostics therefore also test for a trend in time, in units of
-//! its standard error between chains. The chains of a population have separated by that time, and a false alarm costs
-//! only another stationary phase.
+//! Dependence on the start that all populations share does not appear as spread between populations. Chains that all
+//! start in the middle of a long arm agree until one of them reaches its end. The diagnostics therefore also test for a
+//! trend over time, in units of its standard error between chains. By that time the chains of a population have
+//! separated, and a false alarm costs only another stationary phase.
 //!
-//! Of thousands of mixed quantities, some have population means that are far apart by chance. The worst quantity is
-//! therefore compared with the expected worst of the same number of quantities.
+//! Among thousands of mixed quantities, some have population means that are far apart by chance. The diagnostics
+//! therefore compare the worst quantity with the expected worst of the same number of quantities.
 
 use jensen_math::special::gamma_p;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use crate::reduce::{mean_se, sum};
 pub struct Ensemble {
     /// Number of populations.
     pub populations: usize,
-    /// Chains of each.
+    /// Number of chains per population.
     pub chains: usize,
 }
 
@@ -38,15 +38,15 @@ impl Ensemble {
         self.populations * self.chains
     }
 
-    /// The mixing of one quantity's draws, at an integer number of times.
+    /// The mixing of the draws of one quantity, for an integer number of times.
     ///
     /// A constant quantity has mixed. A quantity that is not finite at some draw has not mixed.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
         self.worst(draws, 1.0)
     }
 
-    /// The diagnostics for the worst of many quantities, whose population means differ by chance: `chance` times as
-    /// much in the square.
+    /// The diagnostics for the worst of many quantities, whose population means differ by chance. The factor `chance`
+    /// multiplies the expected variance of these means.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -121,7 +121,7 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// The worse of a quantity and its squared distance from its mean, so that spreads must also mix.
+    /// The worse of a quantity and its squared distance from its mean, so that spreads must also have mixed.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
@@ -170,9 +170,10 @@ pub const RHAT_LIMIT: f64 = 1.01;
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Ratio of the largest variance of population means among the given number of mixed quantities to that among [`FEW`]:
-/// the medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and
-/// 2.4 for ten thousand. Without the correction, the worst quantity would require that many times more draws.
+/// Ratio of the largest variance of population means among the given number of mixed quantities to the largest among
+/// [`FEW`]. It is computed from the medians of the largest of that many χ² variables. With eight populations it is 1.5
+/// for a hundred coordinates and 2.4 for ten thousand. Without this correction, the worst quantity would require more
+/// draws by the same factor.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// The worst of many quantities that have mixed is no worse than the worst of a few, in the mean of 24 trials each.
+    /// For many mixed quantities, the worst is no worse than the worst of a few, on average over 24 trials each.
     #[test]
     fn the_worst_of_many_is_compared_with_chance() {
         let worst = |quantities: usize, try_: u64| {

@@ -3,17 +3,17 @@
 //! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly so, and one call to the
 //! density evaluates hundreds of particles. Independent populations of particles are drawn from a widened
 //! approximation, moved to the posterior through a sequence of temperatures, and then moved by Hamiltonian transitions
-//! until their draws have mixed. Only its start and its coordinates are variational. It measures the approximation by
-//! the evidence: `KL(q‖p) = log Z − ELBO`.
+//! until their draws have mixed. Only the starting points and the coordinates of the method are variational. The
+//! evidence measures the quality of the approximation: `KL(q‖p) = log Z − ELBO`.
 //!
-//! Stationary phases of 16, 32, 64, … transitions follow each other. Each phase chooses coordinates and step size from
-//! the previous one and keeps them while it records. It is judged alone and then together with the previous phase. In
-//! the first one, the chains of a population start at one particle that is far from the others, so nested R̂ shows
-//! their dependence on it. A stationary phase that has mixed ends the refinement, unless chains that are then moved far
-//! into a tail stay there. In that case the refinement repeats the phase with these chains. If the remaining budget of
-//! gradients allows less than half of such a phase, the refinement ends with reasons against its draws. The cost in
-//! gradients is at most the stated limit, or twice that if a stationary phase has nearly mixed, and usually a tenth of
-//! the limit.
+//! Stationary phases of 16, 32, 64, … transitions follow one another. Each phase chooses coordinates and a step size
+//! from the previous one, and keeps both while it records. The method assesses each phase alone, and then together with
+//! the previous phase. In the first phase, the chains of a population start at one particle far from the others, so
+//! nested R̂ shows their dependence on it. The refinement ends with a stationary phase that has mixed, unless chains
+//! that are then moved far into a tail stay there. In that case the refinement repeats the phase with these chains. If
+//! the remaining budget of gradients allows less than half of such a phase, the refinement ends with reasons against
+//! its draws. The cost in gradients is at most the stated limit, or twice that if a stationary phase has nearly mixed,
+//! and usually a tenth of the limit.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -13,9 +13,9 @@ use crate::oracle::Estimate;
 pub struct TemperatureStep {
     /// Inverse temperature.
     pub beta: f64,
-    /// Effective share of the particles under the weights of the change to this temperature.
+    /// Effective share of the particles when they are reweighted to this temperature.
     pub share: f64,
-    /// Mean acceptance of the transitions at this temperature.
+    /// Mean acceptance rate of the transitions at this temperature.
     pub acceptance: f64,
     /// Number of transitions at this temperature.
     pub moves: usize,
@@ -24,11 +24,11 @@ pub struct TemperatureStep {
 /// A stationary phase of transitions at the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// Number of recorded transitions. One unrecorded transition precedes them for every four of them.
+    /// Number of recorded transitions. For every four recorded transitions, one unrecorded transition precedes them.
     pub transitions: usize,
     /// Step size in standard deviations.
     pub step_size: f64,
-    /// Mean acceptance of the largest steps.
+    /// Mean acceptance rate of the largest steps.
     pub acceptance: f64,
     /// Share of transitions for which no step size was small enough.
     pub stuck: f64,
@@ -56,13 +56,13 @@ impl Default for StationaryPhase {
 pub struct Refined {
     /// The arrangement of the chains.
     pub ensemble: Ensemble,
-    /// Equally weighted draws on the unconstrained scale in the order that [`Ensemble::judge`] expects, with the
-    /// approximation's log density.
+    /// Equally weighted draws on the unconstrained scale, in the order that [`Ensemble::judge`] expects, and the
+    /// approximation's log density at them.
     pub draws: Draws,
     /// The log density of the draws.
     pub log_p: Vec<f64>,
-    /// The log evidence of the reached region in nats. With improper priors or dropped constants it is known only up to
-    /// a constant.
+    /// The log evidence of the region that the draws reach, in nats. With improper priors or dropped constants it is
+    /// known only up to a constant.
     pub log_evidence: Estimate,
     /// The worst diagnostics of the last stationary phase.
     pub mixing: Mixing,
@@ -72,7 +72,7 @@ pub struct Refined {
     pub stationary_phases: Vec<StationaryPhase>,
     /// Evaluations.
     pub calls: Calls,
-    /// Other optima of the bound from which chains have reached the draws: the posterior has no mode there.
+    /// Other optima of the bound from which chains have reached the draws, so the posterior has no mode there.
     pub converged_from: Vec<Vec<f64>>,
     /// The reasons not to use the draws, one sentence each without the full stop; empty if they have mixed.
     pub reasons: Vec<String>,

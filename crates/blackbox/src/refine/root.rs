@@ -1,4 +1,4 @@
-//! Square roots of covariances, which map positions with unit variance to those of a family or of particles.
+//! Square roots of covariances, which map positions with unit variance to positions of a family or of particles.
 
 use jensen_math::simd::LANES;
 
@@ -11,7 +11,7 @@ use crate::reduce::{affine_row, axpy, combine, sum};
 pub(super) enum Root {
     /// A diagonal.
     Diagonal(Vec<f64>),
-    /// A lower triangle as a full square, and its transpose.
+    /// A lower triangle stored as a full square, with its transpose.
     Lower {
         lower: Vec<f64>,
         transposed: Vec<f64>,
@@ -44,13 +44,13 @@ pub(super) struct LowRankRoot {
     transposed: Vec<f64>,
     /// M.
     inner: Vec<f64>,
-    /// M' with `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
+    /// M' such that `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
     inverse: Vec<f64>,
     rank: usize,
 }
 
 impl Root {
-    /// A lower triangular factor, d × d row-major.
+    /// A lower triangular factor, d × d in row-major order.
     pub(super) fn lower(lower: Vec<f64>, dim: usize) -> Self {
         let mut transposed = vec![0.0; dim * dim];
         for i in 0..dim {
@@ -61,7 +61,7 @@ impl Root {
         Self::Lower { lower, transposed }
     }
 
-    /// `A x`, x of `dim × lanes`.
+    /// `A x`, where x is `dim × lanes`.
     pub(super) fn times(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         match self {
@@ -177,7 +177,7 @@ impl Root {
 }
 
 impl LowRankRoot {
-    /// `D² + U Uᵀ` with D of these logarithms and U of `dim × rank`.
+    /// The root of `D² + U Uᵀ`, with the logarithms of D and with U as `dim × rank`.
     pub(super) fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
         let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
         let rows = factors.chunks(rank).zip(&scale);
@@ -287,7 +287,8 @@ enum Shape {
     Full,
 }
 
-/// Number of lanes whose rows are copied together, to read them from the nearest cache: 300 rows of 16 lanes fill one.
+/// Number of lanes whose rows are copied together, so that they are read from the nearest cache. 300 rows of 16 lanes
+/// fill this cache.
 const PANEL: usize = 16;
 
 /// `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
@@ -312,7 +313,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// The same for few lanes, added to `out`.
+/// Like [`multiply`], but for few lanes, and adds the product to `out`.
 fn multiply_panel(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {

@@ -1,5 +1,6 @@
 //! Settings of a refinement.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::mixing::Ensemble;
@@ -8,9 +9,9 @@ use super::mixing::Ensemble;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// Refine if the policy chooses method and family, the approximation alone is not trusted, and mixed draws would
-    /// be. This excludes posteriors that look improper or have modes that chains do not connect. A fit with a requested
-    /// method or family is reported without refinement.
+    /// Refine if the policy chooses method and family, the approximation alone is not trusted, and mixed draws would be
+    /// trusted. This excludes posteriors that appear improper or have modes that chains do not connect. Jensen reports
+    /// a fit with a requested method or family without refinement.
     #[default]
     Auto,
     /// Never.
@@ -30,9 +31,9 @@ pub struct RefineSettings {
 }
 
 impl Default for RefineSettings {
-    /// Eight populations of 32 chains: 256 lanes fill a call to the density, and a nested R̂ of 1.01 is then as strict
-    /// as 400 effective draws by the spread of the population means. With 16 populations it would require 800, which
-    /// takes half as many transitions again on funnels.
+    /// Eight populations of 32 chains: 256 lanes fill a call to the density. A nested R̂ of 1.01 is then as strict as
+    /// 400 effective draws, given the spread of the population means. With 16 populations it would be as strict as 800
+    /// effective draws, which take 1.5 times as many transitions on funnels.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -45,7 +46,7 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    /// These settings with another condition for refinement.
+    /// The default settings with this condition for refinement.
     pub fn of(when: RefineWhen) -> Self {
         Self {
             when,
@@ -53,7 +54,7 @@ impl RefineSettings {
         }
     }
 
-    /// Whether these are the defaults, which are not written, so that the files of runs without refinement do not
+    /// Whether these are the defaults. Defaults are not written, so that the files of runs without refinement do not
     /// change.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
@@ -62,17 +63,17 @@ impl RefineSettings {
     /// Checks that there are populations and chains.
     ///
     /// # Errors
-    /// Returns a sentence that names the setting and its value.
-    pub fn validate(&self) -> Result<(), String> {
+    /// Fails with a sentence that names the setting and its value.
+    pub fn validate(&self) -> Result<(), SettingError> {
         let Ensemble {
             populations,
             chains,
         } = self.ensemble;
         if populations < 2 || chains < 2 {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "a refinement needs at least two populations of at least two chains, not {populations} of \
                  {chains}"
-            ));
+            )));
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Phase {
 pub(super) struct Recording {
     /// Sets of particles, concatenated.
     pub x: Vec<f64>,
-    /// The log densities of the particles, without the map's Jacobian.
+    /// The log densities of the particles, without the Jacobian of the map.
     pub log_p: Vec<f64>,
     /// The squared distances of the particles from the approximation's mean, in coordinates in which the
     /// approximation is standard normal.
@@ -48,7 +48,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Forgets the first `times` sets of particles of `lanes` draws.
+    /// Discards the first `times` sets of particles of `lanes` draws.
     pub(super) fn drop_times(&mut self, times: usize, lanes: usize) {
         let dim = self.x.len() / self.log_p.len().max(1);
         self.x.drain(..times * lanes * dim);
@@ -56,7 +56,7 @@ impl Recording {
         self.squares.drain(..times * lanes);
     }
 
-    /// Keeps every `every`-th set of particles.
+    /// Keeps only every `every`-th set of particles.
     pub(super) fn thin(&mut self, every: usize, lanes: usize) {
         let dim = self.x.len() / self.log_p.len().max(1);
         let keep = |values: &mut Vec<f64>, size: usize| {
@@ -79,7 +79,7 @@ pub struct RefineState {
     /// The coordinates that are integrated along the circles of a standard normal.
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
-    /// Positions at the beginning of the temperature.
+    /// Positions of the particles at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
     /// The transport map learned from the particles, beyond the approximation's own map.
     pub(super) shown: Shown,
@@ -88,10 +88,10 @@ pub struct RefineState {
     pub(super) beta: f64,
     /// `log p − log t` at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
-    /// Transitions at this temperature or in the current stationary phase.
+    /// Number of transitions at this temperature or in the current stationary phase.
     pub(super) moves: usize,
     pub(super) recording: Recording,
-    /// Transitions between recorded draws.
+    /// Number of transitions between recorded draws.
     pub(super) every: usize,
     /// Number of times in the recording from the previous stationary phase.
     pub(super) kept: usize,
@@ -99,14 +99,14 @@ pub struct RefineState {
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,
     pub(super) stationary_phases: Vec<StationaryPhase>,
-    /// Gradients before the stationary phase.
+    /// Number of gradients evaluated before the stationary phase.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
     /// Optima from which chains have reached the draws.
     pub(super) converged_from: Vec<Vec<f64>>,
     /// Whether the search for separated tail modes has run.
     pub(super) tails_probed: bool,
-    /// The reason why it cannot continue.
+    /// The reason why the refinement cannot continue.
     pub(super) failure: Option<String>,
 }
 
@@ -255,7 +255,7 @@ impl Snapshot for RefineState {
     }
 }
 
-/// Numbers of a stationary phase.
+/// Number of stored values per stationary phase.
 const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {

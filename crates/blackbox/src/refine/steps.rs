@@ -1,23 +1,24 @@
 //! Steps of positions and momenta, in one pass over their inputs.
 //!
-//! Each coordinate moves independently between two half kicks. Straight moves with gradient kicks are leapfrog steps.
-//! For a standard normal of d coordinates, their energy error requires steps proportional to `d^(−1/4)`. Along the
-//! circles of a standard normal, with kicks by the gradient minus that of the normal, only the non-normal part causes
-//! errors, however many coordinates there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo on Hilbert
-//! spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split Hamiltonian
-//! Monte Carlo*, Statistics and Computing 24, 2014). For long tails circles are worse, because kicks must cancel their
-//! inward pull. The many nearly normal coordinates therefore use circles, and the few coordinates on which all others
-//! depend do not.
+//! Each step moves all coordinates independently between two half kicks. Straight moves with gradient kicks are
+//! leapfrog steps. For a standard normal in d coordinates, their energy error requires step sizes proportional to
+//! `d^(−1/4)`. If positions follow the circles of a standard normal, and kicks use the gradient minus that of the
+//! normal, only the non-normal part causes errors, regardless of the number of coordinates (Beskos, Pinski, Sanz-Serna
+//! and Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba,
+//! Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long tails circles
+//! are worse, because kicks must cancel their inward pull. The many nearly normal coordinates therefore use circles,
+//! and the few coordinates on which all others depend do not.
 
 use jensen_math::simd::Simd;
 
 use super::target::Particles;
 
-/// Variance of the gradient minus that of a standard normal up to which a coordinate follows circles. For the logarithm
-/// of a scale it is at least a half. For Poisson counts or regressions it is a few hundredths.
+/// Largest variance of the gradient minus that of a standard normal at which a coordinate follows circles. For the
+/// logarithm of a scale it is at least a half. For the linear predictor of Poisson counts or of a regression it is a
+/// few hundredths.
 const NEARLY_NORMAL: f64 = 0.1;
 
-/// The coordinates of a set of particles that are nearly normal, judged by their gradients.
+/// The coordinates in which a set of particles is nearly normal, judged by their gradients.
 pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     let lanes = particles.lanes();
     let rows = particles.x.chunks(lanes).zip(particles.grad.chunks(lanes));
@@ -30,7 +31,7 @@ pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     near.collect()
 }
 
-/// Half a kick of the momenta at positions x, and a step of both; step sizes differ from lane to lane.
+/// Half a kick of the momenta at positions x, followed by a step of both. Step sizes differ between lanes.
 pub(super) fn begin(
     circles: &[bool],
     x: &mut [f64],
@@ -110,7 +111,7 @@ jensen_math::simd_fn! {
 mod tests {
     use super::*;
 
-    /// Positions, momenta and energies after steps in a normal with gradient `−curvature x`; a second lane does not
+    /// Positions, momenta and energies after steps in a normal with gradient `−curvature x`. A second lane does not
     /// move.
     fn follow(circle: bool, curvature: f64, size: f64, steps: usize) -> [f64; 3] {
         let (mut x, mut r) = (vec![1.0, 1.0], vec![0.5, 0.5]);

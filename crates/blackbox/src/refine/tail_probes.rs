@@ -4,13 +4,13 @@
 //! and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001). Chains move
 //! between the two once in a few hundred transitions, and agree long before the separated tail mode has its share of
 //! them. After draws have mixed, tail probes therefore move a few chains out along a coordinate, by transitions of
-//! `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then release them. From
-//! tails that decay at least exponentially they return within a few transitions. If most chains have not returned, the
-//! ones still in the tail join the others, and another phase draws.
+//! `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then release them. If the
+//! tails decay at least exponentially, the chains return within a few transitions. If most chains have not returned,
+//! those still in the tail join the other chains, and another phase draws.
 //!
-//! The probes test logarithms and logits, at most [`MOST`] of their two directions, those with the longest tails. They
-//! skip densities with evaluations that take much longer than others, because in such regions a solver may need a
-//! thousand times as long.
+//! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. They skip
+//! densities with evaluations that take much longer than others, because in such regions a solver may need a thousand
+//! times as long.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
 use rayon::prelude::*;
@@ -33,22 +33,22 @@ const QUARTILES: f64 = 1.349;
 /// Number of chains per direction.
 pub(super) const CHAINS: usize = 16;
 
-/// Number of transitions out, and largest number of transitions back.
+/// Number of transitions outwards, and largest number of transitions back.
 const OUT: u64 = 16;
 const BACK: u64 = 24;
 
-/// Slope of the tilt, in nats per standard deviation. In a normal density it reaches three of them, and so crosses
-/// saddles that are four and a half nats below the mode.
+/// Slope of the tilt, in nats per standard deviation. In a normal density chains reach three standard deviations, and
+/// so cross saddles up to four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// Standard deviations beyond which the tilt is constant, and those within which a chain has returned.
+/// Number of standard deviations beyond which the tilt is constant, and number within which a chain has returned.
 const FAR: f64 = 8.0;
 const RETURNED: f64 = 2.0;
 
-/// Random numbers are keyed by iterations after this one, which no refinement reaches.
+/// The keys of the probes' random numbers are iterations after this one, which no refinement reaches.
 const KEYED: u64 = 1 << 40;
 
-/// A density times the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.
+/// A density multiplied by the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.
 struct Tilted<'d, D> {
     density: &'d D,
     coordinate: usize,
@@ -106,8 +106,8 @@ impl<D: LogDensity> LogDensity for Tilted<'_, D> {
     }
 }
 
-/// A coordinate of the density, its median, and its standard deviation from the quartiles, with the sign of the outward
-/// direction.
+/// A coordinate of the density, its median, its standard deviation computed from the quartiles, and the sign of the
+/// outward direction.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     coordinate: usize,
@@ -123,7 +123,7 @@ impl Direction {
     }
 }
 
-/// The directions in which chains are moved into a tail from particles at `z`.
+/// The directions in which chains are moved into a tail, chosen from particles at `z`.
 fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
     let unbounded = |scale: &Scale| matches!(scale, Scale::Log | Scale::Logit);
     let of_scale = scales.iter().enumerate().filter(|(_, s)| unbounded(s));
@@ -178,7 +178,7 @@ pub(super) fn tail_modes<D: LogDensity>(
     (tail_modes.collect(), calls)
 }
 
-/// One tail probe of chains from `x`: their final positions, if at least half of them have not returned.
+/// One tail probe with chains from `x`. Returns their final positions if at least half of them have not returned.
 fn tail_probe<D: LogDensity>(
     (density, map): (&D, &Map),
     x: Vec<f64>,
@@ -225,7 +225,7 @@ mod tests {
     use crate::noise::NoisePurpose;
     use jensen_math::simd::Simd;
 
-    /// Independent coordinates of one log density, with its slope.
+    /// Independent coordinates with the same log density and slope.
     struct Alike(fn(f64) -> (f64, f64));
 
     const DIM: usize = 3;
@@ -259,7 +259,7 @@ mod tests {
         (-0.5 * u * u, -u)
     }
 
-    /// A normal up to 2.5, and constant from there to 30.
+    /// A normal up to 2.5, and constant between there and 30.
     fn tail_mode(u: f64) -> (f64, f64) {
         normal(if u < 2.5 {
             u
@@ -268,7 +268,7 @@ mod tests {
         })
     }
 
-    /// The logarithm of an exponential variable: to the left its log density falls only linearly.
+    /// The logarithm of an exponential variable, whose log density falls only linearly to the left.
     fn gumbel(u: f64) -> (f64, f64) {
         (u - u.exp(), 1.0 - u.exp())
     }

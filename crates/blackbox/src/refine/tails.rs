@@ -1,9 +1,9 @@
 //! Monotone transforms of single coordinates that have longer tails than a normal.
 //!
-//! If a scale may be close to zero, its logarithm has an exponential lower tail. Chains return from there slowly,
-//! because the gradient is small and the distance long. With `q(u) = u (u + √(u² + 1)) / 2`, which is quadratic above
-//! zero and vanishes below, `f(u) = m + s u + b q(u) − a q(−u)` has a long tail on either side with nonzero b or a, and
-//! is increasing, so that it maps a standard normal to the distribution of the particles.
+//! If a scale may be close to zero, its logarithm has an exponential lower tail. Chains return slowly from that tail,
+//! because the gradient is small and the distance is long. Let `q(u) = u (u + √(u² + 1)) / 2`, which is quadratic above
+//! zero and vanishes below. Then `f(u) = m + s u + b q(u) − a q(−u)` is increasing and has a long tail on either side
+//! with nonzero b or a, so it maps a standard normal to the distribution of the particles.
 
 use jensen_math::order::quantile;
 use jensen_math::simd::Simd;
@@ -12,20 +12,20 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line. A skewness of 0.4 has
-/// this share, and the noise of two hundred independent normals does not.
+/// Share of a coordinate's variance that a tail transform must explain beyond a straight line. A skewness of 0.4
+/// explains this share, and the noise of two hundred independent normals does not.
 const WORTH: f64 = 0.01;
 
 /// Smallest slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
-/// Number of rows whose derivatives are multiplied before taking a logarithm.
+/// Number of rows whose derivatives are multiplied before the logarithm is taken.
 const TOGETHER: usize = 8;
 
-/// Numbers of a tail transform.
+/// Number of values that represent a tail transform.
 const NUMBERS: usize = 6;
 
-/// Largest number of Newton steps of the inverse. Between two bounds they cannot fail.
+/// Largest number of Newton steps of the inverse. They cannot fail, because they stay between two bounds.
 const STEPS: usize = 60;
 
 /// `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
@@ -91,7 +91,7 @@ impl Tail {
         }
     }
 
-    /// The transform of y around `centre`, with slope 1 in the middle.
+    /// The transform of y around `centre`, with slope 1 at the centre.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -121,12 +121,12 @@ impl Tail {
         ]
     }
 
-    /// The y that is transformed to v.
+    /// The preimage of v: the y that the transform maps to v.
     pub(super) fn origin(self, v: f64) -> f64 {
         self.centre + self.unit * self.unit_origin(v)
     }
 
-    /// The u of `f(u) = v`.
+    /// The u for which `f(u) = v`.
     fn unit_origin(self, v: f64) -> f64 {
         // On either side of the middle, f is further from the middle than its linear part.
         let straight = (v - self.shift) / self.slope;
@@ -155,7 +155,7 @@ impl Tail {
     }
 
     /// The tail transform that maps normal quantiles closest to the quantiles of draws in the least-squares sense.
-    /// `None` if a straight line is nearly as close.
+    /// `None` if a straight line fits nearly as well.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
@@ -205,7 +205,7 @@ impl Tail {
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// The tail transforms of one row per centre, each around its own centre, from the draws of the row.
+    /// The tail transforms of one row per centre, each around its own centre, estimated from the draws of the row.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);

@@ -1,9 +1,9 @@
 //! The path from a widened approximation to the posterior, in the coordinates of a map.
 //!
 //! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the approximation is
-//! standard normal. Its tails cover posteriors with heavier tails than q, and for a normal posterior it costs only
-//! `O(log d)` nats, while wider standard deviations cost `O(d)`. At inverse temperature β the target is
-//! `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
+//! standard normal. Its tails cover posteriors with heavier tails than q. For a normal posterior it costs only `O(log
+//! d)` nats, whereas wider standard deviations cost `O(d)`. At inverse temperature β the target is `(1 − β) log t(x) +
+//! β (log p(z) + log |∂z/∂x|)`.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;
@@ -74,7 +74,7 @@ impl Particles {
     }
 }
 
-/// Concatenates matrices with the same number of rows, each with its own number of lanes.
+/// Concatenates matrices with the same number of rows and possibly different numbers of lanes.
 pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
     let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
     let mut out = Vec::new();
@@ -277,7 +277,8 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior.
+/// Computes the tempered log density of every particle, and writes its gradient to `slope`, which stays empty at the
+/// posterior.
 pub(super) fn tempered(beta: f64, particles: &Particles, slope: &mut Vec<f64>) -> Vec<f64> {
     let lanes = particles.lanes();
     if beta == 1.0 {

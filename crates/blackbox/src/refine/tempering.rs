@@ -13,7 +13,7 @@ const SHARE: f64 = 0.6;
 /// Number of bisections for the next temperature.
 const BISECTIONS: usize = 50;
 
-/// `log p − log t` of particles: the change of their log weight per unit of inverse temperature.
+/// `log p − log t` for each particle: the change in its log weight per unit of inverse temperature.
 pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
     let base = base_log_density(dim, squares);
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
@@ -47,8 +47,8 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     (beta + low, SHARE)
 }
 
-/// The particles after a change of temperature: for each lane the lane that it continues (systematic resampling within
-/// populations). `None` if no particle of a population has positive weight.
+/// The particles after a change of temperature. For each lane the result is the index of the lane that it continues
+/// (systematic resampling within populations). `None` if no particle of a population has positive weight.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],
@@ -78,7 +78,7 @@ pub(super) fn resample(
     Some(ancestors)
 }
 
-/// The correlation of particles with their positions at `anchor`: the largest over coordinates.
+/// The correlation between the particles and their positions at `anchor`: the largest over coordinates.
 pub(super) fn memory(anchor: &[f64], now: &[f64], lanes: usize) -> f64 {
     let correlation = |(a, b): (&[f64], &[f64])| {
         let n = lanes as f64;

@@ -10,12 +10,13 @@ use crate::reduce::{dot, mean_se, sum};
 /// Largest number of draws for the estimates.
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, at unit variance, beyond which a local parameter's tails are long (a normal has 3), and largest
-/// number of transformed local parameters.
+/// Fourth moment, at unit variance, above which a local parameter has long tails (a normal has 3), and largest number
+/// of local parameters to transform.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
-/// Tail transforms of some rows of a matrix. The first of these may then depend on each other, and others on those.
+/// Tail transforms of some rows of a matrix. The first of these rows may then depend on each other, and other rows on
+/// the first ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TransportMap {
     tails: Tails,
@@ -47,7 +48,7 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// The rows after the global parameters with the longest tails, by their fourth moments.
+/// The rows after the global parameters whose tails are longest, judged by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -65,7 +66,7 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// The tail transforms of the first rows of sets of particles, one per centre, each around its own centre.
+    /// The tail transforms of the first rows of sets of particles, one per centre, each around that centre.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -74,9 +75,9 @@ impl TransportMap {
         }
     }
 
-    /// The tail transforms of the global parameters, the first `globals` rows of sets of particles equivalent to
-    /// `effective` independent ones, and of local parameters with long tails. Without `effective`, only of the global
-    /// parameters, each independently.
+    /// The tail transforms of the global parameters and of local parameters with long tails. The global parameters are
+    /// the first `globals` rows of sets of particles equivalent to `effective` independent ones. Without `effective`,
+    /// transforms only the global parameters, each independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -169,7 +170,7 @@ impl TransportMap {
     }
 
     /// All numbers in lists, for checkpoints: single rows, and rows that depend on global parameters, with their number
-    /// and that of the global parameters before.
+    /// and the number of global parameters before them.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];
@@ -245,8 +246,8 @@ mod tests {
         }
     }
 
-    /// A level whose spread depends on a persistence, and a third global parameter that follows its square. The map
-    /// leaves normals with independent squares, and its inverse recovers the draws.
+    /// A level whose spread depends on a persistence, and a third global parameter that follows the square of the
+    /// level. The mapped draws are normal with independent squares, and the inverse of the map recovers the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
         let size = 3 * LANES;

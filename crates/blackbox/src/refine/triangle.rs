@@ -1,8 +1,8 @@
-//! Conditional maps: each global parameter given the earlier ones, and local parameters given all global parameters if
-//! the approximation lacks that dependence.
+//! Conditional maps: each global parameter given the preceding ones, and local parameters given all global parameters
+//! if the approximation lacks that dependence.
 //!
 //! The spread of a level may depend on its persistence, and one scale on another. Tail transforms of single coordinates
-//! cannot remove such dependence. The order puts each global parameter after the ones that determine its spread. With
+//! cannot remove this dependence. The order puts each global parameter after the ones that determine its spread. With
 //! features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
 //!
 //! ```text
@@ -19,23 +19,24 @@ use crate::family::rows::{LaneRow, Rows, WIDTH};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
-/// Share of a global parameter's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
+/// Share of a global parameter's variance that its conditional mean must explain beyond chance, and variance of the
+/// logarithm of its spread.
 const WORTH: f64 = 0.01;
 
 /// Largest number of scoring steps towards the logarithm of a spread, and largest step length.
 const STEPS: usize = 12;
 const LONGEST: f64 = 0.5;
 
-/// Means and log spreads of rows given the global parameters before them.
+/// Means and log spreads of rows conditional on the global parameters before them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Rows of the global parameters, each after those on which it depends, and then of local parameters.
+    /// Rows of the global parameters, each after those on which it depends, followed by rows of local parameters.
     order: Vec<usize>,
     features: Features,
-    /// The middle of each global parameter, and its spread, for features.
+    /// The centre and spread of each global parameter, for the features.
     centre: Vec<f64>,
     unit: Vec<f64>,
-    /// Weights of features, for each of the rows in their order.
+    /// Weights of features for each of the rows, in order.
     means: Vec<f64>,
     spreads: Vec<f64>,
 }
@@ -44,8 +45,8 @@ pub(super) struct Triangle {
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
-/// For a block of lanes: the inputs of the features, the features, `exp(s)` and `exp(s) w` of every global parameter,
-/// and the sum of all s.
+/// For a block of lanes: the inputs of the features, the features themselves, `exp(s)` and `exp(s) w` of every global
+/// parameter, and the sum of all s.
 #[derive(Default)]
 struct Block {
     x: Vec<LaneRow>,
@@ -75,7 +76,7 @@ struct Link {
 }
 
 impl Triangle {
-    /// The map of rows, the global parameters first, without dependence on others.
+    /// The map of rows without any dependence, global parameters first.
     pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
         let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
@@ -130,8 +131,8 @@ impl Triangle {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Fits the dependence of the row at a position of the order on the preceding global parameters, from its `draws`
-    /// at the values `u` of all global parameters, which are equivalent to `effective` independent ones. `draws`
+    /// Fits the dependence of the row at a position of the order on the preceding global parameters. Uses its `draws`
+    /// at the values `u` of all global parameters, which are equivalent to `effective` independent draws. `draws`
     /// becomes the residual.
     pub(super) fn link(
         &mut self,
@@ -167,7 +168,7 @@ impl Triangle {
         }
     }
 
-    /// The middle of a global parameter, and its spread, for features.
+    /// The centre and spread of a global parameter, for the features.
     pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
@@ -177,7 +178,7 @@ impl Triangle {
         }
     }
 
-    /// The mean and the log spread of the row at a position of the order, given `u` (a lane of all global parameters).
+    /// The mean and the log spread of the row at a position of the order, given `u` (all global parameters of a lane).
     pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
@@ -187,7 +188,7 @@ impl Triangle {
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// Evaluates the features at points of global parameters, the first rows.
+    /// Evaluates the features at points of the global parameters, which are the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
         let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
@@ -231,8 +232,8 @@ impl Triangle {
         }
     }
 
-    /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values,
-    /// and adds those that act through the dependence to `by_position`, including the log Jacobian's.
+    /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values.
+    /// Adds those that act through the dependence to `by_position`, including those of the log Jacobian.
     pub(super) fn pull(
         &self,
         passage: &Passage,
@@ -321,7 +322,7 @@ impl Triangle {
 
 impl Link {
     /// The weights of columns of features, the first of which is constant, for the mean and the log spread of draws.
-    /// The draws become residuals. `None` if they explain no more than chance.
+    /// The draws become residuals. `None` if the features explain no more than chance.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
@@ -404,7 +405,7 @@ impl Link {
     }
 }
 
-/// The shrinkage of the explained part, given the part due to chance, or zero if it is negligible.
+/// The shrinkage of the explained part, given the part due to chance; zero if it is negligible.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

@@ -7,19 +7,19 @@ use super::root::{LowRankRoot, Root};
 use crate::dense::cholesky;
 use crate::reduce::{axpy, dot, sum};
 
-/// Largest dimension at which correlations are taken into account.
+/// Largest dimension in which correlations are estimated.
 const DENSE: usize = 400;
 
-/// Share of the identity beyond which an estimate does not justify a change of coordinates.
+/// Share of the identity above which an estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
-/// Largest number of directions with excess variance, number of iterations of their search, and largest number of
-/// particles that it uses.
+/// Largest number of directions with excess variance, number of iterations of the search for them, and largest number
+/// of particles that the search uses.
 const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Number of times of a set of particles that are equivalent to an independent one.
+/// Number of sets of a particle's positions over time that are equivalent to one independent particle.
 const MEMORY: usize = 4;
 
 /// Number of independent particles equivalent to the given number of sets.
@@ -74,8 +74,8 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
 }
 
 /// A root with the spread of every coordinate and a few directions in which particles are wider than independent ones
-/// by chance. This is what remains if the map already has the posterior's structure, at a cost proportional to the
-/// dimension.
+/// would be by chance. This suffices if the map already has the posterior's structure, and its cost is proportional to
+/// the dimension.
 ///
 /// Eigenvalues of correlations beyond the noise edge `(1 + √γ)²`, γ coordinates per particle, are corrected for their
 /// upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
@@ -131,9 +131,9 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     })
 }
 
-/// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows with mean zero, by subspace iteration.
+/// The largest eigenvalues of `X Xᵀ / count` and their directions, for rows with mean zero, by subspace iteration.
 /// Large numbers of particles are thinned. Outlying particles contribute only their direction, because otherwise each
-/// would be the widest direction on its own.
+/// of them would be the widest direction by itself.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
@@ -219,8 +219,8 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// The largest standard deviation of particles in any direction, 1 to 10, minus the excess that independent ones show
-/// by chance.
+/// The largest standard deviation of particles in any direction, from 1 to 10, minus the excess that independent
+/// particles show by chance.
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -230,7 +230,7 @@ pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     variance.sqrt().clamp(1.0, 10.0)
 }
 
-/// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows of mean zero.
+/// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows with mean zero.
 fn largest_variance(x: &[f64], lanes: usize) -> f64 {
     let mut direction = vec![1.0; lanes];
     direction[0] += lanes as f64;
@@ -273,8 +273,8 @@ mod tests {
         assert!(estimate(&x, lanes, 1).is_none());
     }
 
-    /// For normals that are three times as wide in one direction and a fifth wider in one coordinate, both are found,
-    /// and nothing is found in plain normals.
+    /// For normals that are three times as wide in one direction and a fifth wider in one coordinate, both directions
+    /// are found. In plain normals none is found.
     #[test]
     fn few_wide_directions_are_found_among_many() {
         let (dim, lanes, times) = (300, 256, 8);
@@ -314,7 +314,7 @@ mod tests {
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// If one particle in forty is four times as far out as the others, in any direction, no direction is found.
+    /// If one particle in forty is four times as far out as the others, in a random direction, no direction is found.
     #[test]
     fn particles_far_out_are_no_directions() {
         let (dim, lanes, times) = (300, 256, 16);

@@ -2,12 +2,12 @@
 
 use jensen_density::Pattern;
 
-/// Shares of the largest number of neighbours above which coordinates are tried as global parameters.
+/// Fractions of the largest number of neighbours above which coordinates are tried as global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// A colouring of coordinates. A global parameter has a colour of its own. Others share a colour if no third local
-/// coordinate is a neighbour of both, so each element is alone in the product's row of one of its two coordinates (the
-/// direct method of Powell and Toint 1979).
+/// A colouring of coordinates. Each global parameter has its own colour. Other coordinates share a colour if no third
+/// local coordinate is a neighbour of both. Each element is then alone in the product's row of one of its two
+/// coordinates (the direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Colouring {
     colours: Vec<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct Colouring {
 }
 
 impl Colouring {
-    /// The best of colourings with global parameters of several sizes.
+    /// The best of several colourings, which differ in the number of global parameters.
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
@@ -105,7 +105,7 @@ impl Colouring {
 mod tests {
     use super::*;
 
-    /// A chain of 40 with two global parameters: five colours at most, and every element is read back.
+    /// A chain of 40 coordinates with two global parameters needs five colours at most, and every element is read back.
     #[test]
     fn elements_are_read_back() {
         let dim = 42usize;

@@ -1,11 +1,11 @@
-//! Factors with given nonzeros: factorisation, solution for rows of lanes, selected elements of the inverse.
+//! Factors with given nonzeros: factorisation, solution for rows of lanes, and selected elements of the inverse.
 
 use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
     /// The lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if it is not
-    /// positive definite. Left-looking: each column uses the columns before it.
+    /// positive definite. The factorisation is left-looking: each column uses the columns before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
@@ -53,7 +53,7 @@ impl Symbolic {
         Some(factor)
     }
 
-    /// `x ← L⁻¹ x`, x of `dim × lanes` by rows of the factor.
+    /// `x ← L⁻¹ x`, where x is `dim × lanes` with rows in the order of the factor.
     pub(crate) fn solve(&self, factor: &[f64], x: &mut [f64], lanes: usize) {
         for j in 0..self.dim() {
             let (head, tail) = x.split_at_mut((j + 1) * lanes);
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::dense::cholesky;
 
-    /// A grid of 4 × 5 with a global parameter, its pattern and a positive definite matrix of it.
+    /// A grid of 4 × 5 with a global parameter, its pattern, and a positive definite matrix with that pattern.
     fn example() -> (Symbolic, Vec<f64>, Vec<f64>) {
         let dim = 21;
         let mut lists = vec![Vec::new(); dim];

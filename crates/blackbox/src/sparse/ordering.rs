@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use jensen_density::Pattern;
 
-/// Coordinates with more neighbours than this times √d are eliminated last, regardless of their fill-in (Amestoy, Davis
-/// and Duff 2004), because otherwise every earlier step would update them.
+/// Coordinates with more neighbours than this multiple of √d are eliminated last, regardless of their fill-in (Amestoy,
+/// Davis and Duff 2004), because otherwise every earlier step would update them.
 const DENSE: f64 = 10.0;
 
-/// The coordinates in order of elimination. The next one always has the fewest remaining neighbours, by exact minimum
-/// degree (George and Liu 1989), with ties broken by number.
+/// The coordinates in order of elimination. The next coordinate is always one with the fewest remaining neighbours, by
+/// exact minimum degree (George and Liu 1989), with ties broken by number.
 pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     let dim = pattern.dim();
     let dense = (DENSE * (dim as f64).sqrt()).max(16.0) as usize;

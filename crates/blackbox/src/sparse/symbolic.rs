@@ -5,8 +5,8 @@ use jensen_density::Pattern;
 use super::colouring::Colouring;
 use super::ordering::minimum_degree;
 
-/// The nonzeros of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j has the
-/// nonzeros `starts[j]..starts[j + 1]`, first its diagonal, then the rows below in order.
+/// The nonzeros of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j consists
+/// of the nonzeros `starts[j]..starts[j + 1]`: its diagonal first, then the rows below in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbolic {
     pub(super) order: Vec<u32>,
@@ -15,7 +15,7 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// The factor of matrices of this pattern, in an order that keeps it sparse; `None` if it has more than `most`
+    /// The factor of matrices with this pattern, in an order that keeps it sparse; `None` if it has more than `most`
     /// nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
@@ -89,7 +89,7 @@ impl Symbolic {
         self.order[row] as usize
     }
 
-    /// The nonzero of a column's diagonal.
+    /// The index of the nonzero on a column's diagonal.
     pub(crate) fn diagonal(&self, column: usize) -> usize {
         self.starts[column]
     }
@@ -105,7 +105,8 @@ impl Symbolic {
         self.rows[nonzero]
     }
 
-    /// A symmetric matrix of the pattern at the nonzeros, from its products with the colours' directions.
+    /// Recovers the nonzeros of a symmetric matrix with this pattern from its products with the directions of the
+    /// colours.
     pub(crate) fn gathered(
         &self,
         colouring: &Colouring,

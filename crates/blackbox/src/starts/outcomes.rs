@@ -1,23 +1,25 @@
-//! The results of starts, and their information about the posterior: the best start, other modes, many optima.
+//! The results of starts and what they show about the posterior: the best start, other modes, and whether there are
+//! many optima.
 
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
 
-/// Distance in standard deviations, and relative difference of standard deviations, within which a start is at a known
-/// optimum.
+/// Distance in standard deviations, and relative difference of standard deviations, within which a start counts as
+/// being at a known optimum.
 const AT: f64 = 0.3;
 
 /// The result of one start.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StartOutcome {
     /// Mean-field parameters.
     pub omega: Vec<f64>,
     /// Bound on the shared draws.
     pub elbo: f64,
-    /// Whether it reached an optimum of the shared draws.
+    /// Whether the start reached an optimum of the shared draws.
     pub settled: bool,
-    /// Whether it began far from the origin. An optimum from such a start is treated as a mode, but a failure gives no
-    /// information about the posterior.
+    /// Whether the start began far from the origin. An optimum reached from such a start is treated as a mode, but its
+    /// failure says nothing about the posterior.
     pub wide: bool,
 }
 
@@ -27,7 +29,7 @@ impl StartOutcome {
         self.omega.split_at(self.omega.len() / 2)
     }
 
-    /// This optimum as a different one than the best.
+    /// This optimum as a mode that differs from the best one.
     pub(crate) fn beside(&self, best: &Self) -> OtherMode {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let (coordinate, _) = self
@@ -44,7 +46,7 @@ impl StartOutcome {
         }
     }
 
-    /// Its distance from the best one in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two
+    /// The distance from the best optimum in each coordinate: minus the logarithm of the overlap `∫ √(q r)` of the two
     /// normals, `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
     fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
@@ -55,8 +57,8 @@ impl StartOutcome {
         })
     }
 
-    /// The variance that equal mass with this spread would add, relative to the best optimum's variances; the largest
-    /// over coordinates.
+    /// The variance that a component of equal mass with this spread would add, relative to the variances of the best
+    /// optimum; the largest over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -66,7 +68,7 @@ impl StartOutcome {
         added.fold(0.0, f64::max)
     }
 
-    /// Whether it ended at this mode.
+    /// Whether the start ended at this mode.
     pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
         self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
     }
@@ -92,16 +94,16 @@ pub struct OtherMode {
     pub below: f64,
     /// The coordinate in which the two overlap least.
     pub coordinate: usize,
-    /// Mean of the best optimum in that coordinate.
+    /// Mean of the best optimum in this coordinate.
     pub from: f64,
-    /// Its standard deviation in that coordinate.
+    /// Standard deviation of this optimum in the coordinate.
     pub sd: f64,
     /// The standard deviation of the best optimum.
     pub from_sd: f64,
 }
 
 impl OtherMode {
-    /// The distance of the optimum from the best one in that coordinate.
+    /// The distance between this optimum and the best one in the coordinate.
     fn gap(&self) -> f64 {
         (self.mean[self.coordinate] - self.from).abs()
     }
@@ -111,12 +113,13 @@ impl OtherMode {
         self.gap() / self.sd.max(self.from_sd)
     }
 
-    /// Whether it differs from the best one by its width rather than its location, so that one is within the other.
+    /// Whether this optimum differs from the best one by its width rather than its location, so that one lies within
+    /// the other.
     pub fn is_within(&self) -> bool {
         self.distance() < 1.0
     }
 
-    /// Whether a component of an approximation with this mean and standard deviation in that coordinate is at this mode.
+    /// Whether a component of an approximation with this mean and standard deviation in the coordinate is at this mode.
     pub(crate) fn has_part(&self, mean: f64, sd: f64) -> bool {
         match self.is_within() {
             true => (sd / self.sd).ln().abs() < 0.5 * (self.from_sd / self.sd).ln().abs(),
@@ -124,8 +127,9 @@ impl OtherMode {
         }
     }
 
-    /// Whether a draw with this value in that coordinate belongs to this mode: within a quarter of the distance from it, or
-    /// for modes within each other, on its side of the geometric mean of their widths.
+    /// Whether a draw with this value in the coordinate belongs to this mode. If the modes are apart, it must be within
+    /// a quarter of the distance from this mode. If one lies within the other, it must be on this mode's side of the
+    /// geometric mean of their widths.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -137,22 +141,22 @@ impl OtherMode {
     }
 }
 
-/// Nats below the best optimum at which another one has about 1 % of its mass, and at which it has 1 ‰.
+/// Nats below the best optimum at which another optimum has about 1 % of its mass, and at which it has 1 ‰.
 const LIGHT: f64 = 5.0;
 const LIGHTEST: f64 = 7.0;
 
-/// Smallest relative increase of some coordinate's variance at which an optimum with under 1 % of the mass still counts
-/// as a mode. The standard deviation then changes by half as much.
+/// Smallest relative increase of some coordinate's variance at which an optimum with less than 1 % of the mass still
+/// counts as a mode. The standard deviation then changes by half as much.
 const TELLING: f64 = 0.1;
 
-/// Minus the logarithm of the overlap at which two optima are separate modes: that of equal normals four standard
-/// deviations apart, with a quarter of their density halfway, or of one normal within another that is 110 times as
-/// wide.
+/// Minus the logarithm of the overlap at which two optima are separate modes. Equal normals four standard deviations
+/// apart have this overlap; halfway, their density is a quarter of the maximum. So do a normal and another normal, 110
+/// times as wide, with the same centre.
 const APART: f64 = 2.0;
 
-/// The other optima among converged starts that are [`APART`] from the best one in location or width, and have at least
-/// about 1 % of the best one's mass, or 1 ‰ if they are so far out that a standard deviation would be wrong without
-/// them.
+/// The other optima among converged starts that are at least [`APART`] from the best one in location or width and have
+/// at least about 1 % of its mass. The limit is 1 ‰ if they are so far out that a standard deviation would be wrong
+/// without them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -202,21 +206,21 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// Whether the best start is unique, or one of many optima.
+/// Whether only the best start reached its optimum, or the starts found many optima.
 pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// The number of starts that reached the best bound at any point: at the best optimum, at one of its relabellings, or
-/// at another mode of the same mass, which is reported separately.
+/// The number of starts that reached the best bound anywhere: at the best optimum, at one of its relabellings, or at
+/// another mode of the same mass, which is reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
 }
 
-/// The poorer optima of converged starts, one per bound, if there are at least two and no fewer than the starts that
-/// reached the best bound. In that case better optima that no start reached may exist.
+/// The poorer optima of converged starts, one per bound, if there are at least two and at least as many as starts that
+/// reached the best bound. In that case there may be better optima that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -316,7 +320,8 @@ mod tests {
         assert_eq!(scattered(&outcomes, 0).len(), 0);
     }
 
-    /// The corners ±1.2 of a cube are near each other in each of twenty coordinates, and eleven standard deviations apart.
+    /// The corners ±1.2 of a cube are close to each other in each of twenty coordinates, but eleven standard deviations
+    /// apart.
     #[test]
     fn corners_of_a_cube_are_modes_apart() {
         let corner = |side: f64| StartOutcome {
@@ -327,8 +332,8 @@ mod tests {
         assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
     }
 
-    /// An optimum with half a percent of the mass adds its share times its squared distance to the variance: at five
-    /// standard deviations an eighth, at four a twelfth.
+    /// An optimum with half a percent of the mass increases the variance by its share times its squared distance: an
+    /// eighth at five standard deviations, a twelfth at four.
     #[test]
     fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
         let sd = outcome(0.0, 0.0).omega[1].exp();
@@ -344,7 +349,7 @@ mod tests {
         assert_eq!(modes(1e4, 7.1), 0);
     }
 
-    /// A spike and a slab around it are two modes: parts and draws belong to the mode with their width.
+    /// A spike and the slab around it are two modes. Components and draws belong to the mode that has their width.
     #[test]
     fn a_slab_around_a_spike_is_a_mode() {
         let of_width = |sd: f64, elbo: f64| StartOutcome {

@@ -10,7 +10,7 @@ use crate::reduce::dot;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {
-    /// At the origin of the unconstrained space and, with several starts, at random points in mirrored pairs.
+    /// At the origin of the unconstrained space and, with several starts, at random points in antithetic pairs.
     Zero,
     /// At points drawn uniformly from [-2, 2] in every coordinate.
     Random,
@@ -21,25 +21,25 @@ pub enum Init {
 /// Largest half-width of random starting points, as in Stan.
 const RADIUS: f64 = 2.0;
 
-/// Half-widths of a second kind of starts: two mirrored points each, with all coordinates beyond half of it. If a mode
-/// is that far away in some coordinate, one of the two points is on its side.
+/// Half-widths for a second kind of start: two antithetic points each, with all coordinates beyond half of the
+/// half-width. If a mode is that far away in some coordinate, one of the two points is on its side.
 pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 
 /// Largest dimension for these starts, each of which costs as much as another start.
 pub(super) const WIDE_DIMENSION: usize = 64;
 
-/// Number of attempts for each of them. If scales are logarithms, most fail.
+/// Number of attempts for each such start. If scales are parameterised by their logarithms, most attempts fail.
 const WIDE_ATTEMPTS: u64 = 3;
 
-/// Index of the first of them.
+/// Index of the first start of this kind.
 pub(super) const FIRST_WIDE: u64 = 1 << 32;
 
-/// Tries for a random point with finite density and gradient, as in Stan.
+/// Number of attempts to find a random point with finite density and gradient, as in Stan.
 const ATTEMPTS: u64 = 100;
 
-/// Number of further starts if none was good, with the same number for all elements of an array. If each of many groups
-/// must be in range, as for parts of a probability whose sum may not exceed one, a random start then has to find a few
-/// numbers instead of one per group.
+/// Number of further attempts if no point was good, with the same random number for all elements of an array. If each
+/// of many groups must be in range, as for parts of a probability whose sum may not exceed one, a random start then
+/// needs to find only a few numbers instead of one per group.
 const ATTEMPTS_BY_VARIABLE: u64 = 100;
 
 /// The points at which starts begin.
@@ -52,7 +52,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Number of attempted points of start `index`.
+    /// Number of points to attempt for start `index`.
     pub fn attempts(&self, index: u64) -> u64 {
         match self.init {
             Init::Point(_) => 1,
@@ -62,7 +62,7 @@ impl Points {
         }
     }
 
-    /// The starting point of try `attempt` of start `index`.
+    /// The starting point of attempt `attempt` of start `index`.
     pub fn at(&self, index: u64, attempt: u64) -> Vec<f64> {
         let mut u = vec![0.0; self.dim];
         let mut uniforms = |key, attempt| {
@@ -110,7 +110,7 @@ impl Points {
 /// diagonal needs one product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
-/// The finaliser of SplitMix64: bits without pattern from a counter.
+/// The finaliser of SplitMix64, which turns a counter into bits without a pattern.
 pub(super) fn mixed(counter: u64) -> u64 {
     let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -118,8 +118,8 @@ pub(super) fn mixed(counter: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` when the density, its
-/// gradient or its curvature is not finite there.
+/// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` if the density, its gradient or its
+/// curvature is not finite there.
 pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
     density: &D,
     point: &[f64],

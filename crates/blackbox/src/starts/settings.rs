@@ -10,10 +10,10 @@ use super::points::{FIRST_WIDE, Init, WIDE, WIDE_DIMENSION};
 pub struct StartSettings {
     /// The starting point.
     pub init: Init,
-    /// Number of starts. `None` means 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they disagree) and
-    /// 3 beyond (9 if they disagree, up to 256). Up to 64 dimensions four more start at a distance of 10 to 100 from
-    /// the origin in every coordinate. An initial point from the user is one start. With `Some(0)` the method begins at
-    /// the initial point with unit scales, as ADVI and HFSGVI always do.
+    /// Number of starts. `None` means 9 in up to 16 dimensions (27 if they disagree), 5 in up to 64 (15 if they
+    /// disagree), and 3 in more (9 if they disagree, in up to 256). In up to 64 dimensions, four more starts begin at a
+    /// distance of 10 to 100 from the origin in every coordinate. If the user gives an initial point, it is one of the
+    /// starts. With `Some(0)` the method begins at the initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Number of draws for the comparison of starts.
     pub draws: usize,
@@ -49,8 +49,8 @@ impl StartSettings {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The start to begin, if any, where `next` is the lowest index that has not begun. The decision on more starts of
-    /// a kind waits until none is running.
+    /// The start to begin, if any, where `next` is the lowest index that has not begun. If more starts of a kind may be
+    /// needed, the decision waits until none is running.
     pub(super) fn following(
         &self,
         next: u64,

@@ -3,7 +3,7 @@ use jensen_density::{Lanes, LanesMut};
 use super::points::{PROBED, mixed};
 use super::*;
 
-/// A density with its dimension, value, derivative in a coordinate, and Hessian product.
+/// A test density with its dimension, value, derivative in a coordinate, and Hessian-vector product.
 struct Made {
     dim: usize,
     value: fn(&[f64]) -> f64,
@@ -45,7 +45,7 @@ fn noise(z: f64) -> f64 {
     mixed(z.to_bits()) as f64 / u64::MAX as f64
 }
 
-/// Independent coordinates of standard deviation 1/5, up to a constant.
+/// Independent coordinates with standard deviation 1/5, up to a constant.
 fn independent(dim: usize) -> Made {
     Made {
         dim,
@@ -55,7 +55,7 @@ fn independent(dim: usize) -> Made {
     }
 }
 
-/// A normal with noise in its values, though not in its derivatives, beyond 5.
+/// A normal with noise in its values beyond 5, but not in its derivatives.
 const ROUGH: Made = Made {
     dim: 1,
     value: |z| {
@@ -72,7 +72,7 @@ const ROUGH: Made = Made {
     curvature: -1.0,
 };
 
-/// A normal whose twelve coordinates of the second array must all exceed ½.
+/// A normal that is zero unless all twelve coordinates of the second array exceed ½.
 const GATE: Made = Made {
     dim: 13,
     value: |z| match z[1..].iter().all(|z| *z > 0.5) {
@@ -83,7 +83,7 @@ const GATE: Made = Made {
     curvature: -25.0,
 };
 
-/// A normal, with pure noise beyond 5 and derivatives of the noise's size.
+/// A normal density that is pure noise beyond 5, with derivatives as large as the noise.
 const DIGITLESS: Made = Made {
     dim: 1,
     value: |z| match z[0].abs() > 5.0 {

@@ -29,34 +29,34 @@ use super::trial::{Proposal, Trial};
 /// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Length of a step for which a good Hessian predicts well, and the share of its prediction that must be achieved.
+/// Length of a step up to which a good Hessian predicts well, and the share of its prediction that must be achieved.
 const BELIEVED: f64 = 1.5;
 const FAIR: f64 = 0.6;
 
-/// Largest multiple of the default draws of a Hessian.
+/// Largest multiple of the default number of draws for a Hessian.
 const BOOST: usize = 32;
 
-/// Predicted gain in nats above which a model only needs a direction, so that its Hessian uses few draws.
+/// Predicted gain in nats above which the model only has to provide a direction, so few draws suffice for its Hessian.
 const FAR: f64 = 10.0;
 
-/// Largest number of draws of a gradient or an assessment there. In the tails of a density Inequality 11 may require
-/// any number of them, although a wrong step costs little.
+/// Largest number of draws for a gradient or an assessment above this predicted gain. In the tails of a density,
+/// Inequality 11 may require arbitrarily many draws, although a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
 /// Smallest share of a noisy gradient's prediction that a step must achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, relative to the predicted gain of a step, beyond which the current scales reach too far
-/// into the tails even near an optimum.
+/// Standard error of the bound, relative to the predicted gain of a step, above which the current scales reach too far
+/// into the tails, even near an optimum.
 const WILD: f64 = 10.0;
 
 /// Largest number of draws on which narrower scales are tried.
 const RETREAT_DRAWS: usize = 128;
 
-/// Largest number of times that scales are halved in an iteration.
+/// Largest number of times that the scales may be halved in an iteration.
 const HALVINGS: usize = 8;
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -67,7 +67,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
-    /// Is notified of the next draws.
+    /// Receives the position of the next draws.
     records: Option<&'a dyn Choose>,
     /// The draws of the current Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
@@ -112,8 +112,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Number of draws of an explicit Hessian: about two minibatches of products and at least four, or far from the
-    /// optimum half a minibatch and at least two.
+    /// Number of draws for an explicit Hessian: about two minibatches of products and at least four draws. Far from the
+    /// optimum it is half a minibatch and at least two draws.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -132,7 +132,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         draws.next_multiple_of(2)
     }
 
-    /// Draws a Hessian, unless the current one can be reused.
+    /// Draws a new Hessian, unless the current one can be reused.
     fn renew_hessian(&mut self, state: &mut TrustState, iteration: u64) {
         state.uses += 1;
         if state.uses > 1 && state.uses <= USES {
@@ -236,7 +236,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// The step of the model with the negated metric as its Hessian, if no Hessian is finite.
+    /// The step of the model whose Hessian is the negated metric, for iterations in which no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -254,7 +254,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Draws a gradient and solves the subproblem; `None` if no draw has a finite gradient.
+    /// Draws a gradient and solves the subproblem; `None` if the gradient is not finite at any draw.
     fn prepare(&mut self, state: &mut TrustState, iteration: u64) -> Option<Proposal> {
         let family = self.family.clone();
         let gradient = self.gradients.estimate(
@@ -286,7 +286,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         })
     }
 
-    /// Narrows a start that is too wide for the density until draws are finite.
+    /// Narrows a start that is too wide for the density, until its draws are finite.
     fn narrow(&self, state: &mut TrustState, iteration: u64) -> Step {
         if state.moved.is_infinite() && state.rejected < PATIENCE {
             state.rejected += 1;
@@ -301,8 +301,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step on fresh draws if its prediction is large enough or it may be the last, and accepts it if it
-    /// achieves the prediction.
+    /// Assesses the step on fresh draws if its predicted gain is large enough or the step may be the last, and accepts
+    /// it if it achieves the predicted gain.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());
@@ -362,7 +362,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         attempt
     }
 
-    /// Updates radius and counters after the step was accepted or refused.
+    /// Updates the radius and the counters after the step was accepted or rejected.
     fn settle(
         &self,
         state: &mut TrustState,
@@ -429,9 +429,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// If a few draws in the tails, which a gradient rarely contains, dominate the bound, no model of it gives a
-    /// direction, and every step is random. After a step without a clear gain it therefore halves the scales as long as
-    /// the bound on the draws of that step becomes better and more precise.
+    /// If a few draws in the tails dominate the bound, a gradient rarely contains them. No model of the bound then
+    /// provides a direction, and every step is random. After a step without a clear gain, the method therefore halves
+    /// the scales as long as the bound on the draws of that step becomes higher and more precise.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);
@@ -470,7 +470,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
 }
 
 /// Whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence against the
-/// Hessian, which then gets more draws. Far from the optimum it is as often the bound that is not a quadratic.
+/// Hessian, which then receives more draws. Far from the optimum, it is just as likely that the bound is not quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED
@@ -487,7 +487,7 @@ fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> 
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {
-    /// A fit to records in which every pair of draws uses a minibatch.
+    /// A fit to records in which every pair of draws has its own minibatch.
     pub fn on_records(
         density: &'a Subsampled<R>,
         family: Arc<dyn Family>,

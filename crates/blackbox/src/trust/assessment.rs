@@ -13,10 +13,10 @@ use super::quadratic::{Quadratic, take_out};
 /// The assessment of a step on fresh draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Assessment {
-    /// ℓ′, the observed change of the bound; −∞ if the density is finite at the beginning of the step for some draw,
-    /// but not at its end.
+    /// ℓ′, the observed change of the bound; −∞ if for some draw the density is finite at the beginning of the step but
+    /// not at its end.
     pub change: Estimate,
-    /// σ², the variance of one draw's change.
+    /// σ², the variance of the change for a single draw.
     pub variance: f64,
     /// The bound at the beginning.
     pub before: Estimate,
@@ -34,16 +34,16 @@ pub(crate) struct Sample<'a> {
     pub key: u64,
     /// The initial number.
     pub draws: usize,
-    /// Doubles the draws until the standard error is at most this, …
+    /// Double the number of draws until the standard error is at most this value, …
     pub precision: f64,
-    /// … with at most this number of draws.
+    /// … but use at most this number of draws.
     pub most: usize,
-    /// Is notified of the range of the next draws.
+    /// Receives the range of the next draws.
     pub records: Option<&'a dyn Choose>,
 }
 
-/// Assesses the step from `from` to `to`. Draws come in mirrored pairs; the pairs are the independent observations, and
-/// `variance` is twice theirs. Subtracts the control variate `quadratic`.
+/// Assesses the step from `from` to `to`. Draws come in antithetic pairs. The pairs are the independent observations,
+/// and `variance` is twice their variance. Subtracts the control variate `quadratic`.
 pub(crate) fn assess<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     from: &[f64],

@@ -1,4 +1,4 @@
-//! Explicit Hessians of mean fields, in blocks.
+//! Explicit Hessians of mean-field families, in blocks.
 //!
 //! With `Hₗ = ∇²log p(zₗ)` at draws `zₗ = μ + σεₗ`, the Hessian of `E log p` in (μ, log σ) has the blocks
 //!
@@ -6,14 +6,14 @@
 //! * `E Hᵢⱼ σⱼεⱼ` between mean i and log scale j, dense;
 //! * `E σᵢεᵢ Hᵢⱼ σⱼεⱼ + δᵢⱼ E σᵢεᵢgᵢ` for the log scales, with `E σᵢεᵢgᵢ = σᵢ² E Hᵢᵢ` (Price's identity).
 //!
-//! Mirrored draws remove the even part of H from the estimate of the middle block, and the last block is relative to
-//! the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so both are exact for Gaussian targets with any number of
-//! draws. The remaining noise would mislead steps, because the maximiser of a model exploits its most optimistic
-//! errors. The solver shrinks the middle block and these covariances, both 0 for a Gaussian, by the positive part of
-//! the James–Stein factor, `1 − noise²/size²`, with the noise from the scatter of pairs. This takes d products per
-//! draw. It is faster than conjugate gradients as long as d products and factors of 2d × 2d are affordable. Products
-//! with few draws are noisy in the last block, and conjugate gradients need more products for more collinear
-//! posteriors.
+//! Antithetic draws remove the even part of H from the estimate of the middle block, and the last block is estimated
+//! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`). Both are therefore exact for Gaussian targets
+//! with any number of draws. The remaining noise would mislead steps, because the maximiser of a model exploits its
+//! most optimistic errors. The solver therefore shrinks the middle block and these covariances, which are 0 for a
+//! Gaussian, by the positive part of the James–Stein factor, `1 − noise²/size²`. The noise is estimated from the
+//! scatter of the pairs. The estimate takes d products per draw. It is faster than conjugate gradients as long as d
+//! products and factorisations of 2d × 2d matrices are affordable. By contrast, products with few draws are noisy in
+//! the last block, and conjugate gradients need more products the more collinear the posterior is.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -38,17 +38,17 @@ pub(crate) struct Explicit {
     logs: Vec<f64>,
     /// The number of averaged draws.
     weight: f64,
-    /// Squared noise of `cross` and `logs`, summed over their entries, where means are in units of their scales.
+    /// Squared noise of `cross` and `logs`, summed over their entries, with means in units of their scales.
     noise: [f64; 2],
 }
 
-/// Ratio of the draws in an average's memory to those of the newest estimate.
+/// Ratio of the number of draws in the memory of an average to the number in the newest estimate.
 const MEMORY: f64 = 8.0;
 
 /// √½: the scale of log standard deviations in the metric of the Fisher information.
 const HALF_ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
-/// Sums over mirrored pairs of draws.
+/// Sums over antithetic pairs of draws.
 struct Sums {
     /// Sums of the blocks.
     found: Explicit,
@@ -77,8 +77,8 @@ impl Sums {
         }
     }
 
-    /// Adds the pair at noise `e`, whose Hessians are adjacent in the columns of `product` from `first` on, unless they
-    /// are not finite.
+    /// Adds the pair at noise `e`, whose Hessians are adjacent in the columns of `product` from `first` on. Omits the
+    /// pair if they are not finite.
     fn add(&mut self, product: &[f64], first: usize, sd: &[f64], e: &[f64]) {
         let dim = sd.len();
         let rows = || product.chunks(product.len() / dim);
@@ -151,8 +151,8 @@ impl Sums {
 }
 
 impl Explicit {
-    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), of which `records` is
-    /// notified, and the number of products. `None` if no pair of draws has finite products.
+    /// The blocks at the mean field `omega` from `draws` draws with the purpose curvature and the key `key`, whose
+    /// position `records` receives, and the number of products. `None` if no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,
         omega: &[f64],
@@ -216,7 +216,7 @@ impl Explicit {
         (sums.average(&sd), products)
     }
 
-    /// Sums of squares of `cross` and `logs`, means in units of their scales.
+    /// Sums of squares of `cross` and `logs`, with means in units of their scales.
     fn sizes(&self, sd: &[f64]) -> [f64; 2] {
         let dim = sd.len();
         let cross = self.cross.chunks(dim).zip(sd);
@@ -245,7 +245,8 @@ impl Explicit {
         self.weight = (self.weight + new.weight).min(MEMORY * new.weight);
     }
 
-    /// Solves the subproblem at the mean field `omega` exactly. Curvatures above `largest` scale the model down.
+    /// Solves the subproblem at the mean field `omega` exactly. If curvatures exceed `largest`, the model is scaled
+    /// down.
     pub(crate) fn solve(&self, omega: &[f64], g: &[f64], radius: f64, largest: f64) -> Solution {
         let dim = omega.len() / 2;
         let n = 2 * dim;
@@ -362,7 +363,7 @@ mod tests {
     use crate::family::{Family, MeanField};
     use crate::objective::Objective;
 
-    /// `Σ zᵢ − ½ Σ zᵢ² − Σ e^{zᵢ + zᵢ₊₁}`: derivatives of all orders, all pairs of neighbours coupled.
+    /// `Σ zᵢ − ½ Σ zᵢ² − Σ e^{zᵢ + zᵢ₊₁}`, which has derivatives of all orders and couples all pairs of neighbours.
     struct Chain(usize);
 
     impl LogDensity for Chain {
@@ -427,7 +428,7 @@ mod tests {
         NoiseSource::new(3, Simd::detect())
     }
 
-    /// The step of an explicit Hessian inside the region solves `B s = g`; B is applied by brute force.
+    /// The step of an explicit Hessian inside the region solves `B s = g`, where B is applied by brute force.
     fn residual<D: TwiceDifferentiable>(density: &D, omega: &[f64], explicit: &Explicit) -> f64 {
         let dim = density.dim();
         let g: Vec<f64> = (0..2 * dim).map(|i| (i as f64 * 0.7).cos()).collect();

@@ -1,13 +1,13 @@
-//! Stochastic gradients with the jackknife estimate of their noise.
+//! Stochastic gradients, with a jackknife estimate of their noise.
 //!
-//! Draws come in mirrored pairs (z and its reflection at the mean), which are independent of each other, and pairs in
-//! [`GROUPS`] groups. From the groups' gradients, the delete-one-group jackknife (Efron and Stein 1981) estimates the
-//! noise: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`, which bounds the variance of its norm, because a
-//! norm changes by no more than its argument.
+//! Draws come in antithetic pairs (z and its reflection at the mean). The pairs are independent of each other and are
+//! divided into [`GROUPS`] groups. The delete-one-group jackknife (Efron and Stein 1981) estimates the noise from the
+//! gradients of the groups. The variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. It bounds the variance of the
+//! norm, because a norm changes by no more than its argument.
 //!
 //! A linear control variate removes the quadratic part of the log density: `Jᵀ A (z − μ)` has a known mean for any
-//! fixed matrix A. With an explicit Hessian, A is its averaged estimate from other draws; otherwise `A (z − μ)` is ∇log
-//! q(z), as in sticking the landing. Its coefficient is regressed over the groups.
+//! fixed matrix A. With an explicit Hessian, A is its average over other draws. Otherwise `A (z − μ)` is ∇log q(z), as
+//! in sticking the landing. The coefficient of the control variate is estimated by regression over the groups.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
@@ -21,10 +21,10 @@ use crate::reduce::{axpy, dot};
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::multiply;
 
-/// Groups of the jackknife.
+/// Number of groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
 
-/// Largest length of a group's gradient relative to the median one.
+/// Largest length of a group's gradient relative to the median length.
 const LONGEST: f64 = 4.0;
 
 /// A stochastic gradient of the bound.
@@ -34,13 +34,13 @@ pub(crate) struct Gradient {
     pub mean: Vec<f64>,
     /// The groups' estimates.
     pub groups: Vec<Vec<f64>>,
-    /// Number of pairs of draws with a non-finite density or gradient; they are omitted.
+    /// Number of pairs of draws that are omitted because their density or gradient is not finite.
     pub dropped: usize,
 }
 
 impl Gradient {
-    /// The mean of groups, in which no group has more weight than [`LONGEST`] times the median group. If a few draws in
-    /// the tails dominate the plain mean, it is not a useful direction.
+    /// The mean over groups, in which no group has more weight than [`LONGEST`] times the median group. If a few draws
+    /// in the tails dominate, the plain mean is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -78,7 +78,7 @@ impl Gradient {
         }
     }
 
-    /// The jackknife's squared deviation of the mean in the norm dual to the region's.
+    /// The jackknife's estimate of the squared deviation of the mean, in the norm dual to that of the region.
     pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
         let k = self.groups.len() as f64;
         let mut scaled = vec![0.0; self.mean.len()];
@@ -107,7 +107,7 @@ impl Gradient {
 /// Computes gradients, with reusable scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// Is notified of the next draws.
+    /// If the density is subsampled: the chooser of records, which receives the position of the next draws.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,
@@ -130,8 +130,8 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The gradient at `omega` from about `draws` draws of (purpose gradient, `key`); `None` when in some
-    /// group no draw is finite.
+    /// The gradient at `omega` from about `draws` draws with the purpose gradient and the key `key`; `None` if some
+    /// group has no finite draw.
     pub(crate) fn estimate(
         &mut self,
         family: &dyn Family,
@@ -286,7 +286,7 @@ struct Batch {
     good: Vec<bool>,
 }
 
-/// Columns of a `rows × lanes` matrix.
+/// Some columns of a `rows × lanes` matrix.
 fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<usize>) -> Vec<f64> {
     let mut out = Vec::with_capacity(rows * columns.len());
     for row in matrix.chunks(lanes) {
@@ -295,7 +295,7 @@ fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<us
     out
 }
 
-/// Computes the expectation of the control variate in ω.
+/// Computes the expectation of the control variate with respect to ω.
 fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
     match hessian {
         // Mean fields only: E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
@@ -396,7 +396,7 @@ mod tests {
         );
     }
 
-    /// Over many samples the mean agrees with a large sample, and the jackknife's deviation with the
+    /// Over many samples the mean agrees with that of a large sample, and the jackknife's deviation agrees with the
     /// observed one.
     #[test]
     fn the_jackknife_knows_the_noise() {

@@ -2,10 +2,10 @@
 //! NeurIPS 2017).
 //!
 //! TrustVI maximises the bound `L(ω)` by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`,
-//! with g and H from fresh draws. It accepts a step if the change of the bound on new draws, the same at both ends, is
-//! at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction of m′ without the effect of noise. The region may
-//! then grow; otherwise it shrinks. Sample sizes adapt: the gradient's by the jackknife rule, the assessment's by
-//! Inequalities 11 and 13.
+//! where g and H are estimated from fresh draws. It accepts a step if the change of the bound on new draws, the same at
+//! both ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction m′ corrected for noise. The region may
+//! then grow. Otherwise it shrinks. Sample sizes adapt: that of the gradient by the jackknife rule, and that of the
+//! assessment by Inequalities 11 and 13.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -29,24 +29,24 @@
 //!   standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler divergence of a step and
 //!   no result depends on the units of the data. This is the paper's method after a linear change of variables at every
 //!   iterate.
-//! * **Acceptance**: `m̃ = m′ max(1 − v/‖g‖², 0.001)` with v the jackknife's squared noise of g replaces m′ in the test
-//!   of a step and in Inequalities 11 and 13, because steps do not achieve the gains that a noisy gradient predicts. A
-//!   step may be taken with less than `η m′`.
-//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, and capped. The
+//! * **Acceptance**: in the test of a step and in Inequalities 11 and 13, m′ is replaced by `m̃ = m′ max(1 − v/‖g‖²,
+//!   0.001)`, where v is the jackknife's squared noise of g, because steps do not achieve the gains that a noisy
+//!   gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
+//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, up to a limit. The
 //!   assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
 //! * **Gradients** are means of groups, and no group has more than four times the weight of the median group. This
-//!   limit biases them, and Condition 2 is not guaranteed for heavy tails.
-//! * **Radius**: after an accepted step it grows only if the step was on the boundary and, in regions beyond δₖ⁻, only
-//!   if the step achieved three quarters of its prediction and was not the first after a rejected one. After a refused
-//!   step it becomes `min(δ, ‖s‖)/γ`. Beyond δₖ⁻ a parabola through the observed change may reduce it further, at most
-//!   by a factor γ². In small regions every step is on the boundary, as in Lemma 2, and all of these increase
-//!   `φ = L − αδ²` relative to the paper's, which Lemma 1 allows.
-//! * **Narrower scales** are tried after a step without clear gain whose draws leave the bound uncertain by more than a
-//!   nat, far from an optimum: in the tails of a density a few draws dominate the bound, and no model of it gives a
-//!   direction. TrustVI accepts them if the bound on the same draws is better and more precise.
-//! * **Draws** come in mirrored pairs, which are the independent observations of all estimates.
-//! * **Hessian-vector products** use 86 draws instead of 85 for that reason. In the full-rank family they use at least
-//!   four times the dimension, because products with fewer draws are singular.
+//!   limit biases the gradients, and Condition 2 is not guaranteed for heavy tails.
+//! * **Radius**: after an accepted step the radius grows only if the step ended on the boundary. In regions beyond δₖ⁻
+//!   the step must also have achieved three quarters of its prediction and must not be the first after a rejected one.
+//!   After a rejected step the radius becomes `min(δ, ‖s‖)/γ`. Beyond δₖ⁻, a parabola through the observed change may
+//!   reduce it further, by at most a factor γ². In small regions every step ends on the boundary, as in Lemma 2. All of
+//!   these rules increase `φ = L − αδ²` relative to the paper's rules, which Lemma 1 allows.
+//! * **Narrower scales** are tried after a step far from an optimum that has no clear gain and whose draws leave the
+//!   bound uncertain by more than a nat. In the tails of a density a few draws dominate the bound, and no model of it
+//!   provides a direction. TrustVI accepts narrower scales if the bound on the same draws is higher and more precise.
+//! * **Draws** come in antithetic pairs, which are the independent observations of all estimates.
+//! * **Hessian-vector products** therefore use 86 draws instead of 85. In the full-rank family they use at least four
+//!   times the dimension, because with fewer draws the averaged products are singular.
 
 mod algorithm;
 mod assessment;

@@ -10,17 +10,17 @@
 //! | radius | γδ, at most δ_max, after a step that is taken; δ/γ after one that is refused |
 //!
 //! The paper doubles N_k for the *next* iteration if it was too small, so it may accept a step on fewer draws than
-//! Inequality 11 requires. Algorithm 1 requires the inequality, and this implementation satisfies it. The paper has no
-//! upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`] do not suffice, which
-//! Lemma 1 always allows. ‖∇L‖, L and κ_H of Inequality 13 cannot be observed; their estimates are those of
-//! [`Trust`](super::Trust). The paper has no stopping rule. This one ends when two consecutive Newton steps inside the
-//! region predict no more than the tolerance.
+//! Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it does.
+//! The paper has no upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`] draws
+//! do not suffice, which Lemma 1 always allows. ‖∇L‖, L and κ_H in Inequality 13 cannot be observed, so they are
+//! estimated as in [`Trust`](super::Trust). The paper has no stopping rule. This implementation ends when two
+//! consecutive Newton steps inside the region predict gains of no more than the tolerance.
 
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, SettingError, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,10 +43,10 @@ use super::subproblem::{Effort, Solution, krylov};
 /// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Iterations in a row on which the stopping rule must hold.
+/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// Radius at which no step has a length, in units of ω.
+/// Radius, in units of ω, below which steps have no length.
 const NOTHING: f64 = 1e-12;
 
 /// Settings of [`PaperTrust`].
@@ -63,7 +63,7 @@ impl Default for PaperTrustSettings {
 }
 
 impl PaperTrustSettings {
-    /// The parameters of these settings with the paper's minibatches.
+    /// The parameters of these settings, with the minibatches of the paper.
     pub fn of(trust: TrustSettings) -> Self {
         Self {
             trust: TrustSettings {
@@ -79,7 +79,7 @@ impl MethodSettings for PaperTrustSettings {
     const NAME: &'static str = "trust-paper";
     const STARTS: bool = false;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()
     }
 
@@ -108,7 +108,7 @@ pub struct PaperTrustState {
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// Iteration of the draws of the current Hessian, and the number of iterations that used it at the current ω.
+    /// Iteration in which the current Hessian was drawn, and number of iterations that have used it at the current ω.
     hessian: u64,
     uses: u64,
     quiet: u64,
@@ -152,7 +152,7 @@ impl Snapshot for PaperTrustState {
     }
 }
 
-/// The algorithm. Its output is ω.
+/// The algorithm, whose output is ω.
 pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -162,7 +162,7 @@ pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// ℓ′ with the number of draws that it has.
+/// ℓ′, and the number of draws from which it was estimated.
 struct Assessed {
     change: Estimate,
     draws: usize,
@@ -188,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The objective of `draws` independent draws, numbered from `first`.
+    /// The objective on `draws` independent draws, numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,
@@ -251,7 +251,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// ℓ′ of a step, from the number of draws that the inequalities require.
+    /// ℓ′ of a step, estimated from the number of draws that the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,

@@ -1,6 +1,6 @@
 //! A quadratic log density as a control variate for the change of the bound.
 //!
-//! For mirrored draws `z = μ ± σε`, the terms of odd order cancel. For a quadratic log density with Hessian A, the
+//! For antithetic draws `z = μ ± σε`, the terms of odd order cancel. For a quadratic log density with Hessian A, the
 //! change from scales σ to σ′ is then `½ Σᵢⱼ Aᵢⱼ (σ′ᵢσ′ⱼ − σᵢσⱼ) εᵢεⱼ`, with known mean `½ Σᵢ Aᵢᵢ (σ′ᵢ² − σᵢ²)`. After
 //! subtracting it, the remainder of a change comes from the non-Gaussian part of the density, so few draws suffice for
 //! the changes of small steps near an optimum. The estimate of A comes from other draws than the ones that use it.

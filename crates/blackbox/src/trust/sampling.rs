@@ -1,4 +1,4 @@
-//! Sample sizes: the numbers of draws of a gradient and of an assessment.
+//! Sample sizes: the number of draws of a gradient and of an assessment.
 
 use super::settings::TrustSettings;
 
@@ -9,7 +9,7 @@ pub(crate) struct Situation {
     pub predicted: f64,
     /// δ.
     pub radius: f64,
-    /// σ², the variance of one draw's observed change, estimated after the sample was drawn.
+    /// σ², the variance of the observed change for a single draw, estimated after the sample was drawn.
     pub variance: f64,
     /// Estimate of ‖∇L‖²: the stochastic gradient's squared norm minus its estimated noise, and at least a tenth of the
     /// squared norm.
@@ -22,18 +22,17 @@ pub(crate) struct Situation {
 /// The smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
 ///
 /// Inequality 11 requires `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`. The right side
-/// has one local maximum in y: with `w = τ₂δ² + y` its derivative has the sign of `(w + ηm′ − τ₂δ²)/w − 2
-/// log(w/(τ₁δ²))`, which falls through zero at most once over the range; the zero is bisected.
+/// has one local maximum in y. With `w = τ₂δ² + y` its derivative has the sign of `(w + ηm′ − τ₂δ²)/w − 2
+/// log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. The zero is found by bisection.
 ///
-/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies where δ is at most δₖ⁻ of Equation 3. It contains the
+/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. It contains the
 /// unobservable ‖∇L‖, L and κ_H; see [`Situation`] for their estimates.
 ///
-/// The number is known only after its own step, and determines the size of the next assessment: see
+/// The number is known only after the step, so it determines the size of the next assessment; see
 /// [`next_change_draws`].
 ///
-/// Lemma 1, the expected increase of `φ = L − αδ²` by λδ², follows from Inequality 11 for changes
-/// `L′ < min(ηm′/2, τ₂δ²)` and trivially for `L′ ≥ τ₂δ²`; between the two, where `ηm′ < 2τ₂δ²`, it may
-/// fail.
+/// Lemma 1 states that `φ = L − αδ²` rises by λδ² in expectation. It follows from Inequality 11 for changes `L′ <
+/// min(ηm′/2, τ₂δ²)`, and trivially for `L′ ≥ τ₂δ²`. In between, if `ηm′ < 2τ₂δ²`, it may fail.
 pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     let squared = at.radius * at.radius;
     let (tau1, tau2) = settings.tau();
@@ -78,8 +77,8 @@ pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
         .min(slopes)
 }
 
-/// The next number of draws of an assessment: doubled if it was below `required`, halved if it was more than twice
-/// that.
+/// The number of draws of the next assessment: doubled if it was below `required`, and halved if it was more than twice
+/// `required`.
 pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     if (draws as f64) < required {
         2 * draws
@@ -93,12 +92,12 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
 /// Ratio of observed to predicted improvement above which the model is trusted in larger regions.
 const GOOD: f64 = 0.75;
 
-/// The radius after an accepted step, from the region `radius` whose boundary it reached, with `ratio` of observed to
-/// predicted improvement. `after_rejection` says whether the previous step was rejected.
+/// The radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of observed
+/// to predicted improvement. `after_rejection` says whether the previous step was rejected.
 ///
-/// In regions of at most δₖ⁻ (`small`) it grows by γ, as the proof of convergence requires. In larger ones it grows
-/// only if the model was good and the previous step was not rejected for its length. This only increases the potential
-/// `φ = L − αδ²` of Lemma 1.
+/// In regions of at most δₖ⁻ (`small`) the radius grows by the factor γ, as the proof of convergence requires. In
+/// larger regions it grows only if the model was good and the previous step was not rejected. This can only increase
+/// the potential `φ = L − αδ²` of Lemma 1.
 pub(crate) fn radius_after_success(
     settings: &TrustSettings,
     radius: f64,
@@ -113,11 +112,11 @@ pub(crate) fn radius_after_success(
     }
 }
 
-/// The radius after a refused step of length `norm`.
+/// The radius after a rejected step of length `norm`.
 ///
-/// The parabola through the bound at both ends of the step with the gradient's `slope` at its beginning has its maximum
-/// at a share of the step. The region shrinks to that share, at least by γ and at most by γ², and by γ in regions of at
-/// most δₖ⁻ (`small`).
+/// The parabola through the bound at both ends of the step, with the gradient's `slope` at the beginning, has its
+/// maximum at some fraction of the step. The region shrinks to that fraction, by at least the factor γ and at most γ².
+/// In regions of at most δₖ⁻ (`small`) it shrinks by γ.
 pub(crate) fn radius_after_refusal(
     settings: &TrustSettings,
     radius: f64,
@@ -136,14 +135,14 @@ pub(crate) fn radius_after_refusal(
     share * radius.min(norm)
 }
 
-/// A gradient shorter than this many standard deviations is short: the next one gets twice the draws.
+/// Length of a gradient, in standard deviations, below which the next gradient gets twice as many draws.
 const SHORT: f64 = 2.0;
 
-/// A gradient longer than this many is long: the next one gets half the draws.
+/// Length of a gradient, in standard deviations, above which the next gradient gets half as many draws.
 const LONG: f64 = 8.0;
 
-/// The next number of draws of a gradient, by the jackknife rule: `deviation` bounds the standard
-/// deviation of the gradient's norm.
+/// The number of draws of the next gradient, by the jackknife rule: `deviation` bounds the standard deviation of the
+/// gradient's norm.
 pub(crate) fn next_gradient_draws(draws: usize, norm: f64, deviation: f64) -> usize {
     if norm < SHORT * deviation {
         2 * draws
@@ -247,7 +246,7 @@ mod tests {
         assert_eq!(refused(6.0, 7.0, f64::NEG_INFINITY), 1.5);
     }
 
-    /// `E[Δφ]` of one iteration, exactly: an assessment of N draws of variance σ² is N(L′, σ²/N).
+    /// The exact `E[Δφ]` of one iteration. An assessment with N draws of variance σ² is N(L′, σ²/N).
     fn expected_gain(settings: &TrustSettings, at: Situation, change: f64, draws: f64) -> f64 {
         let a = settings.eta * at.predicted;
         let squared = at.radius * at.radius;
@@ -260,8 +259,8 @@ mod tests {
         accepted * goes + (1.0 - accepted) * stays
     }
 
-    /// Lemma 1 on a noisy quadratic: for any model Hessian and any gradient, the potential grows by λδ² in expectation,
-    /// over the range of changes for which Inequality 11 implies it.
+    /// Lemma 1 on a noisy quadratic: for any Hessian of the model and any gradient, the potential grows by λδ² in
+    /// expectation, over the range of changes for which Inequality 11 implies it.
     #[test]
     fn the_potential_grows_whatever_the_model() {
         let settings = TrustSettings {

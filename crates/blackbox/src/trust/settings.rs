@@ -20,6 +20,7 @@
 //! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them depends on the
 //! units of the data.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::MethodSettings;
@@ -35,7 +36,7 @@ pub struct TrustSettings {
     pub eta: f64,
     /// γ, the factor by which the region grows and shrinks.
     pub gamma: f64,
-    /// λ: steps with `η m′ < λ δ²` are refused without an assessment.
+    /// λ. Steps with `η m′ < λ δ²` are rejected without an assessment.
     pub lambda: f64,
     /// α, the weight of δ² in the potential `φ = L − α δ²`.
     pub alpha: f64,
@@ -56,12 +57,12 @@ pub struct TrustSettings {
     pub delta_minus: f64,
     /// δ_max, the largest radius.
     pub delta_max: f64,
-    /// δ₀, the first radius. ½δ² nats are about the Kullback–Leibler divergence of a step.
+    /// δ₀, the initial radius. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
     pub delta0: f64,
     /// Initial and smallest number of draws of a gradient. A quarter of the paper's minibatch. The jackknife rule adds
-    /// draws if necessary, and far from an optimum fewer suffice.
+    /// draws if necessary. Far from an optimum fewer draws suffice.
     pub gradient_draws: usize,
-    /// Draws of Hessian-vector products.
+    /// Number of draws for Hessian-vector products.
     pub hessian_draws: usize,
     /// Initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
     /// optimum few draws suffice.
@@ -124,11 +125,13 @@ impl MethodSettings for TrustSettings {
     const NAME: &'static str = "trust";
 
     /// Checks the ranges of Table 1 and that counts are positive.
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {
             (x > low && x < high).then_some(()).ok_or_else(|| {
-                format!("the setting {name} is {x}, but must be between {low} and {high}")
+                SettingError::new(format!(
+                    "the setting {name} is {x}, but must be between {low} and {high}"
+                ))
             })
         };
         let inf = f64::INFINITY;
@@ -180,14 +183,14 @@ impl MethodSettings for TrustSettings {
 pub struct RecordTrust {
     /// Settings of the method.
     pub trust: TrustSettings,
-    /// Records of a minibatch.
+    /// Number of records per minibatch.
     pub batch: usize,
 }
 
 impl MethodSettings for RecordTrust {
     const NAME: &'static str = TrustSettings::NAME;
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         self.trust.validate()
     }
 
@@ -200,7 +203,7 @@ impl MethodSettings for RecordTrust {
     }
 }
 
-/// JSON has no infinity: an unbounded setting is stored as `null`.
+/// JSON has no infinity, so an unbounded setting is stored as `null`.
 mod unbounded {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -245,7 +248,7 @@ mod tests {
         for (name, change) in wrong {
             let mut settings = usual;
             change(&mut settings);
-            let error = settings.validate().unwrap_err();
+            let error = settings.validate().unwrap_err().to_string();
             assert!(error.contains(&format!("setting {name} ")), "{error}");
         }
     }

@@ -15,25 +15,25 @@ pub struct TrustState {
     pub(super) radius: f64,
     pub(super) gradient_draws: usize,
     pub(super) change_draws: usize,
-    /// Ratio of the draws of a Hessian to the default.
+    /// Ratio of the number of draws of a Hessian to the default number.
     pub(super) boost: usize,
     /// The explicit Hessian, if there is one.
     pub(super) explicit: Option<Explicit>,
-    /// Iteration of the draws of the current Hessian. 0 before the first.
+    /// Iteration in which the current Hessian was drawn. 0 before the first.
     pub(super) hessian: u64,
-    /// Whether it was drawn far from the optimum.
+    /// Whether the Hessian was drawn far from the optimum.
     pub(super) far: bool,
     /// Number of iterations that used it at the current ω.
     pub(super) uses: u64,
     /// Length of the step that led to the current ω.
     pub(super) moved: f64,
-    /// Rejections in a row.
+    /// Number of consecutive rejections.
     pub(super) rejected: u64,
     /// Whether subproblems are solved accurately.
     pub(super) fine: bool,
-    /// Iterations in a row on which the stopping rule held.
+    /// Number of consecutive iterations for which the stopping rule held.
     pub(super) quiet: u64,
-    /// Iterations with the largest samples.
+    /// Number of iterations with the largest sample sizes.
     pub(super) at_limit: u64,
     /// Number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
     pub(super) cramped: u64,

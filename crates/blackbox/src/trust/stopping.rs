@@ -1,5 +1,5 @@
-//! The end of a run. Either the prediction of a Newton step is within the tolerance, or evidence shows that it never
-//! will be.
+//! The end of a run. A run stops if the predicted gain of a Newton step is within the tolerance, or if there is
+//! evidence that it never will be.
 
 use jensen_run::{Evidence, Limit, Status};
 
@@ -8,21 +8,22 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// Consecutive rejections after which the model is no longer trusted.
+/// Number of consecutive rejections after which the model is no longer trusted.
 pub(super) const PATIENCE: u64 = 40;
 
-/// Number of iterations with the largest samples, all near the optimum, after which the noise is accepted as too large
-/// for the tolerance.
+/// Number of iterations near the optimum with the largest samples after which the noise counts as too large for the
+/// tolerance.
 const AT_LIMIT: u64 = 12;
 
-/// Number of consecutive iterations without a gain beyond the tolerance in the region, although the model's maximiser
-/// is outside, after which the model is rejected, too.
+/// Number of consecutive iterations without a gain above the tolerance in the region, although the model's maximiser is
+/// outside, after which the model is rejected too.
 const CRAMPED: u64 = 6;
 
-/// Iterations in a row on which the stopping rule must hold.
+/// Number of consecutive iterations in which the stopping rule must be met.
 const QUIET: u64 = 2;
 
-/// Whether the fit has ended after an iteration, within `tolerance` nats or because it cannot get there.
+/// Whether the fit has ended after an iteration, either within `tolerance` nats or because it cannot reach the
+/// tolerance.
 pub(super) fn judge(
     settings: &TrustSettings,
     tolerance: f64,
@@ -92,7 +93,8 @@ pub(super) fn judge(
     })
 }
 
-/// Whether the model predicts no more than the tolerance, one standard error included, in a region of any size.
+/// Whether the model predicts a gain of no more than the tolerance, including one standard error, in a region of any
+/// size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
         // The deviation is that of the step. For a longer step it grows with the predicted gain.

@@ -1,13 +1,13 @@
-//! The trust-region subproblem: maximise `m(s) = gᵀs − ½ sᵀBs` over `‖s‖_P ≤ δ`, B the negated Hessian.
+//! The trust-region subproblem: maximise `m(s) = gᵀs − ½ sᵀBs` over `‖s‖_P ≤ δ`, where B is the negated Hessian.
 //!
-//! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, `B + αP` positive semidefinite and α = 0 unless s
-//! is on the boundary (the paper's Equations 44 and 45 print H for −H). Two solvers:
+//! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, where `B + αP` is positive semidefinite, and α = 0 unless s is
+//! on the boundary (Equations 44 and 45 of the paper print H instead of −H). Two solvers:
 //!
 //! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces. Here
-//!   the Lanczos vectors are stored and reorthogonalised, and one recurrence serves both. While the tridiagonal model
-//!   is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's conjugate
-//!   gradients; from then on it is the maximiser of the model over the part of the subspace in the region, including
-//!   negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
+//!   the Lanczos vectors are stored and reorthogonalised, and a single recurrence serves both. While the tridiagonal
+//!   model is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's
+//!   conjugate gradients; from then on it is the maximiser of the model over the part of the subspace in the region,
+//!   including negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
 //! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact even in the hard case (Moré
 //!   and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
 
@@ -26,13 +26,13 @@ pub(crate) struct Solution {
     pub bounded: bool,
     /// The model's prediction without the region, if the model is known to be concave.
     pub unbounded: Option<f64>,
-    /// Products with B.
+    /// Number of products with B.
     pub products: u64,
     /// An estimate of the largest curvature of B in absolute value, relative to P.
     pub curvature: f64,
 }
 
-/// The accuracy and the budget of [`krylov`].
+/// The required accuracy and the budget of [`krylov`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Residual relative to the gradient, in the norm dual to the region's.
@@ -44,7 +44,7 @@ pub(crate) struct Effort {
 /// Largest number of values in the stored Lanczos vectors, in total.
 const KEPT: usize = 1 << 23;
 
-/// Solves by Krylov subspaces; `product` writes B v, `metric` writes P⁻¹ r.
+/// Solves the subproblem in Krylov subspaces. `product` writes B v, and `metric` writes P⁻¹ r.
 pub(crate) fn krylov(
     product: &mut dyn FnMut(&[f64], &mut [f64]),
     metric: &dyn Fn(&[f64], &mut [f64]),

@@ -164,7 +164,7 @@ fn a_funnel_is_met_as_far_as_a_normal_goes() {
     };
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
-    assert_eq!(fit.best().kind, FamilyKind::Conditional);
+    assert_eq!(fit.best().family, FamilyKind::Conditional);
     // Scales that follow the neck forever would meet it exactly, and would fit long tails of other global parameters
     // badly.
     assert!(fit.elbo().abs() < 1e-3, "{}", fit.elbo());
@@ -188,7 +188,7 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert!(fit.starts.is_empty());
-    assert_eq!(fit.best().kind, FamilyKind::Conditional);
+    assert_eq!(fit.best().family, FamilyKind::Conditional);
     let (mean, sd, of_x, evidence) = exact(&funnel);
     let draws = match &fit.refined {
         Some(refined) => refined.draws.clone(),
@@ -224,7 +224,9 @@ fn the_policy_takes_them_before_sparse_precisions() {
             ..Settings::default()
         };
         let fit = run(&funnel, &settings, 1000, None).fit;
-        let kinds: Vec<FamilyKind> = fit.families.iter().map(|family| family.kind).collect();
+        let kinds: Vec<_> = (fit.families.iter())
+            .filter_map(|result| result.family.kind())
+            .collect();
         (kinds, fit.trusted(), !fit.starts.is_empty())
     };
     let first = vec![FamilyKind::MeanField, FamilyKind::Conditional];

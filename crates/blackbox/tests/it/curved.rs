@@ -125,7 +125,7 @@ fn reaches(density: &impl TwiceDifferentiable, kind: FamilyKind, bar: &Bar) {
         found.status
     );
     assert!(found.converged(), "{}", found.status);
-    assert_eq!(found.best().kind, kind);
+    assert_eq!(found.best().family, kind);
     assert!(e.elbo.mean > -bar.distance, "{}: {:?}", bar.name, e.elbo);
     // No bound is above the log evidence.
     assert!(
@@ -197,7 +197,7 @@ fn the_policy_trusts_a_mixture_of_all_modes_and_nothing_less() {
     settings.family = FamilyChoice::Auto;
     let found = run(&two_modes(), &settings, None).unwrap().fit;
     assert!(found.trusted(), "{:?}", found.warnings());
-    assert_eq!(found.best().kind.to_string(), "mixture=8");
+    assert_eq!(found.best().family.to_string(), "mixture=8");
     settings.family = FamilyChoice::Only(FamilyKind::FullRank);
     let found = run(&two_modes(), &settings, None).unwrap().fit;
     assert!(

@@ -268,7 +268,7 @@ fn rejected_lanes_never_reach_a_gradient() {
 fn draws_extend_and_survive_storage() {
     let family = FamilyKind::LowRank { rank: 2 }.build(4);
     let omega: Vec<f64> = (0..family.parameters()).map(|i| (i as f64).sin()).collect();
-    let approximation = Approximation::new(family.kind(), 4, omega).unwrap();
+    let approximation = Approximation::of(family.clone(), omega).unwrap();
     let identity = Identity {
         algorithm: "saa".into(),
         settings: serde_json::json!({}),

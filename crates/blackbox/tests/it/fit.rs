@@ -111,7 +111,7 @@ fn gaussians_of_any_scale_are_fitted_exactly() {
     let fit = run(&density, &Settings::default());
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let mean_field = &fit.families[0];
-    assert_eq!(mean_field.kind, FamilyKind::MeanField);
+    assert_eq!(mean_field.family, FamilyKind::MeanField);
     let error = mean_field.evaluation.elbo.mean - density.mean_field_elbo();
     assert!(error.abs() < 4.0 * mean_field.evaluation.elbo.standard_error);
     let approximation = fit.approximation_of(0);
@@ -122,7 +122,7 @@ fn gaussians_of_any_scale_are_fitted_exactly() {
     }
     // Correlated coefficients have a bad k̂ in a mean field; the full-rank Gaussian is exact.
     assert!(!mean_field.evaluation.khat_is_good());
-    assert_eq!(fit.best().kind, FamilyKind::FullRank);
+    assert_eq!(fit.best().family, FamilyKind::FullRank);
     assert!(fit.elbo().abs() < 1e-6, "{}", fit.elbo());
     for (i, scale) in [1.0, 1e3, 1e-3, 3.0, 20.0].into_iter().enumerate() {
         assert!((fit.approximation().sd()[i] / scale - 1.0).abs() < 1e-4);
@@ -145,7 +145,7 @@ fn collinear_raw_scales_are_resolved_by_the_full_rank() {
     let evidence = regression_evidence(&model);
     let fit = run(&Scalar(model.clone()), &Settings::default());
     assert!(fit.converged(), "{}", fit.status);
-    assert_eq!(fit.best().kind, FamilyKind::FullRank);
+    assert_eq!(fit.best().family, FamilyKind::FullRank);
     // The posterior is a multivariate t with 56 degrees of freedom: nearly Gaussian.
     assert!(fit.elbo() < evidence + 4.0 * fit.elbo_se());
     assert!(fit.elbo() > evidence - 0.1, "{} {evidence}", fit.elbo());

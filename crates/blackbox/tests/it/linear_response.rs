@@ -65,8 +65,8 @@ fn it_is_the_covariance_of_a_gaussian() {
     assert!(free.calls.lanes() > 0 && dense.calls.lanes() > 0);
 
     // The approximations have these marginals; coordinates not chosen keep the mean-field's.
-    assert_eq!(dense.approximation.kind(), FamilyKind::FullRank);
-    assert_eq!(free.approximation.kind(), FamilyKind::LowRank { rank: 3 });
+    assert_eq!(dense.approximation.name(), FamilyKind::FullRank);
+    assert_eq!(free.approximation.name(), FamilyKind::LowRank { rank: 3 });
     for ((i, found), mean) in dense
         .approximation
         .sd()
@@ -234,8 +234,8 @@ fn responded(density: &impl TwiceDifferentiable) -> Fit {
 #[test]
 fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
     let good = responded(&CorrelatedGaussian::exchangeable(&[1.0, 3.0, 0.1], 0.9));
-    assert_eq!(good.best().kind, FamilyKind::FullRank);
-    assert_eq!(good.families[0].kind, FamilyKind::MeanField);
+    assert_eq!(good.best().family, FamilyKind::FullRank);
+    assert_eq!(good.families[0].family, FamilyKind::MeanField);
     assert!(good.trusted(), "{:?}", good.warnings());
     assert!(good.elbo().abs() < 1e-3 && good.families[0].evaluation.elbo.mean < -0.5);
 

@@ -126,7 +126,7 @@ fn what_no_family_fits_is_trusted_by_its_refined_draws() {
     // The same fits; the check of the refined draws uses no more draws than these.
     assert_eq!(fit.families.len(), alone.families.len());
     for (own, alone) in fit.families.iter().zip(&alone.families) {
-        assert_eq!((own.kind, &own.omega), (alone.kind, &alone.omega));
+        assert_eq!((&own.family, &own.omega), (&alone.family, &alone.omega));
         assert!(own.evaluation.draws <= alone.evaluation.draws);
     }
     assert!(fit.calls.gradients > alone.calls.gradients);

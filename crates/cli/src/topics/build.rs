@@ -44,7 +44,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of shards: first the whole corpus, which it then divides and removes.
+/// Builds a folder of shards. It first builds the whole corpus, and then divides and removes it.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -146,7 +146,7 @@ fn summary(built: &Built) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The number of skipped documents, in words; empty if there are none.
+/// The number of skipped documents in words; empty if none were skipped.
 pub fn skipped(skipped: &Skipped) -> Option<String> {
     let parts = [
         (skipped.empty, "without a word of the vocabulary"),

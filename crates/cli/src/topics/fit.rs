@@ -8,7 +8,7 @@ use jensen::data::{Artefact, Claim};
 use jensen::job::{ResultFolder, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{
-    Collection, CorpusDocuments, Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
+    Collection, CorpusDocuments, PassSizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
 };
 
 use super::apply::topic_table;
@@ -150,7 +150,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
 
 fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     let train = CorpusDocuments::new(&plan.corpus, Split::Train);
-    let sizes = Sizes::of(&train, &plan.run.flags.settings()?);
+    let sizes = PassSizes::of(&train, &plan.run.flags.settings()?);
     let setting = Setting {
         checkpoint_every: plan.run.flags.checkpoint_every,
         memory_limit: run.memory_limit,

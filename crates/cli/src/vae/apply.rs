@@ -5,8 +5,8 @@ use std::path::Path;
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::job::words;
 use jensen::vae::{
-    Autoencoder, COLUMNS, Frame, LogMarginal, Records, Selection, VaeModel, VaeRun, beside, first,
-    mosaic, open_vae, read_as, vae_model,
+    Autoencoder, COLUMNS, LogMarginal, PictureFrame, Records, Selection, VaeModel, VaeRun, beside,
+    first, mosaic, open_vae, read_as, vae_model,
 };
 use serde_json::{Value, json};
 
@@ -57,12 +57,12 @@ impl Fitted {
         Ok(rows)
     }
 
-    fn frame(&self, path: &Path) -> Result<Frame, Failure> {
+    fn frame(&self, path: &Path) -> Result<PictureFrame, Failure> {
         match self.model.image() {
-            Some(size) => Ok(Frame::new(
-                size,
-                self.model.architecture.observation.likelihood,
-            )),
+            Some(size) => {
+                let likelihood = self.model.architecture.observation.likelihood;
+                Ok(PictureFrame::new(size, likelihood))
+            }
             None => Err(no_picture(
                 path,
                 "the records of this fit have no image size (fit with --image WxH)",
@@ -75,7 +75,7 @@ impl Fitted {
 fn draw(
     path: &Path,
     model: &VaeModel,
-    frame: Frame,
+    frame: PictureFrame,
     records: &[f32],
     columns: usize,
 ) -> Result<(), Failure> {

@@ -54,7 +54,7 @@ pub struct FitArgs {
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder from its last checkpoint, to the bits of an uninterrupted run
+    /// Continue the run in this folder from its last checkpoint, with the same bits as an uninterrupted run
     #[arg(
         long,
         value_name = "DIR",
@@ -73,7 +73,7 @@ pub struct FitArgs {
     pub quiet: bool,
 }
 
-/// The destination of results, and their computation.
+/// Where results go, and how they are computed.
 #[derive(Args)]
 pub struct OutFlags {
     /// Write to this file (repeatable): *.png (a picture), *.npy or *.csv [default: CSV on standard output]

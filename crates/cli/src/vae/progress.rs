@@ -9,7 +9,7 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line: epoch, bounds, records per second.
+/// The line of progress: epoch, bounds, records per second.
 pub struct Line {
     epochs: f64,
     /// Earlier records, and those of the last iteration.

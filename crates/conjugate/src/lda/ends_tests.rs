@@ -1,4 +1,4 @@
-//! Temperatures from both ends, and those of documents.
+//! Fits with temperatures from both ends, and with a temperature per document.
 
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Budget, Control, Silent, Snapshot};

@@ -1,4 +1,4 @@
-//! Latent Dirichlet allocation as an engine. Its shards run the local steps of a batch, and their statistics determine
+//! An engine for latent Dirichlet allocation. Its shards run the local steps of a batch, and their statistics determine
 //! the global step.
 
 use jensen_math::simd::Simd;
@@ -22,14 +22,14 @@ use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 pub struct LdaEngine<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents that are scored during the run, from the first on.
+    /// Number of held-out documents, counted from the first, that are scored during the run.
     scored: usize,
     settings: LdaSettings,
     spec: Spec,
     shards: Box<dyn Shards + 'a>,
     /// The end of each shard.
     ends: Vec<usize>,
-    /// For the last batch, all shards together.
+    /// The results of the last batch, all shards together.
     part: Part,
     /// The reason why the shards did not answer.
     lost: Option<String>,
@@ -47,7 +47,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// An engine whose local steps and scores come from `shards`.
+    /// An engine whose shards `shards` compute local steps and scores.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -116,9 +116,9 @@ impl<'a> LdaEngine<'a> {
     }
 
     /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55):
-    /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ_d) − ψ(Σα)], and η likewise of all λ. Topics
-    /// that are still similar occur in all documents and would let α grow without limit, so the first pass learns
-    /// neither parameter.
+    /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way from
+    /// all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the first
+    /// pass learns neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -163,8 +163,8 @@ const ETA_A_PASS: u64 = 5;
 
 /// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
-/// With collapsed inference, m = λ − η is a mean of counts, and the expectation is over a count that is 0 with
-/// probability exp(−m), as for many unlikely tokens: see [`Solver::excess`](super::local::Solver::excess).
+/// With collapsed inference, m = λ − η is the mean of a count. The expectation is over a count that is 0 with
+/// probability exp(−m), as for many unlikely tokens; see [`Solver::excess`](super::local::Solver::excess).
 fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
     let (topics, eta, decay, simd) = (globals.topics, globals.eta, globals.decay, spec.simd);
     let base = special::digamma(eta);

@@ -31,13 +31,13 @@ pub struct LdaJob<'a> {
     pub heldout: Option<&'a dyn Documents>,
     /// Number of held-out documents that are scored during the run. All are scored at the end.
     pub scored: usize,
-    /// Initial topics, over the same vocabulary or the first part of it.
+    /// Initial topics, over the same vocabulary or over an initial part of it.
     pub start: Option<&'a Topics>,
     /// Settings.
     pub settings: LdaSettings,
     /// Kernels.
     pub simd: Simd,
-    /// A digest of the documents (and of the start), for checkpoints.
+    /// A digest of the documents (and of the initial topics), for checkpoints.
     pub data_hash: String,
 }
 
@@ -51,31 +51,32 @@ pub struct LdaFit {
     pub elbo: f64,
     /// Standard error of `elbo`, due to the sample.
     pub elbo_se: f64,
-    /// The last temperature, 1 / E[1/T], or for local tempering the mean inverse temperature of the last batch.
+    /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
+    /// last batch.
     pub temperature: f64,
-    /// The final value of an inferred global temperature at the chosen end, and the value at the other end, if there
+    /// The final value of an inferred global temperature in the run that was kept, and that of the other run if there
     /// were two.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, if documents have their own and some are not 1. NaN for documents without
-    /// words.
+    /// The temperature of each document, if documents have their own and some of them are not 1. NaN for documents
+    /// without words.
     pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
     pub completion: Option<Completion>,
-    /// Seconds that the bound and this score took.
+    /// Seconds spent on the bound and on this score.
     pub evaluate_seconds: f64,
     /// Training documents, counted in every pass.
     pub documents: u64,
-    /// Skipped empty documents, counted in every pass.
+    /// Number of skipped empty documents, counted in every pass.
     pub skipped: u64,
 }
 
-/// One of the ends of a run with an inferred global temperature.
+/// The end of one run with an inferred global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
     /// 1 / E[1/T].
     pub temperature: f64,
-    /// The bound of the tempered model in nats, temperature and log C(T) included, from the documents that the
-    /// untempered bound is estimated from. The run compares its ends by this number.
+    /// The bound of the tempered model in nats, including the temperature and log C(T), estimated from the same
+    /// documents as the untempered bound. The runs from several starts are compared by this number.
     pub tempered_elbo: f64,
     /// Standard error of `tempered_elbo`.
     pub tempered_elbo_se: f64,
@@ -84,7 +85,7 @@ pub struct Rest {
 /// The reason why topics could not be fitted.
 #[derive(Debug)]
 pub enum LdaError {
-    /// The settings, the documents or the start do not match. The text is one sentence for the user.
+    /// The settings, the documents or the initial topics do not match. The text is one sentence for the user.
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
@@ -101,9 +102,16 @@ impl fmt::Display for LdaError {
     }
 }
 
-impl std::error::Error for LdaError {}
+impl std::error::Error for LdaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Run(error) => error.source(),
+            Self::Input(_) | Self::Lost(_) => None,
+        }
+    }
+}
 
-/// Documents in the sample that estimates the bound.
+/// Number of documents in the sample that estimates the bound.
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
@@ -127,11 +135,11 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 
 /// Fits topics by stochastic variational inference in the common loop.
 ///
-/// One iteration is one minibatch; the trace has `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps
-/// over a document's words) and `unconverged` (documents whose local step was cut off). The run ends after the planned
-/// passes, with [`Status::BudgetReached`](jensen_run::Status::BudgetReached): stochastic steps have no stopping rule.
-/// Scoring and the bound come after the last iteration, so the seconds of the last trace line cover only training
-/// (without scores in between).
+/// One iteration is one minibatch. The trace shows `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps
+/// over a document's words) and `unconverged` (number of documents whose local step was cut off). The run ends after
+/// the planned passes, with [`Status::BudgetReached`](jensen_run::Status::BudgetReached), because stochastic steps have
+/// no stopping rule. Scoring and the bound come after the last iteration, so the seconds in the last line of the trace
+/// cover only training (without intermediate scores).
 ///
 /// # Errors
 /// Fails if settings, documents and start do not match, or a checkpoint belongs to another run.
@@ -144,10 +152,10 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// As [`fit`], with local steps by `shards` and the same bits.
+/// Like [`fit`], and with the same bits, but `shards` compute the local steps.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint then comes from the last complete
+/// Fails as [`fit`] does, and for shards that do not answer. The last checkpoint is then that of the last complete
 /// step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
@@ -229,7 +237,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run with the list of its ends.
+/// The outcome of a run, with the list of its ends.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -242,7 +250,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 /// State of a run.
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// The end with the largest bound of the tempered model. If all ends have stopped, that one comes first.
+/// The end with the larger bound of the tempered model. If all runs were stopped, the first one.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -264,7 +272,7 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, with one inferred temperature for all.
+/// The bound of the tempered model at an end, where all documents share one inferred temperature.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -321,8 +329,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// The bound at a temperature from a sample of the documents, without the terms of the temperature itself: estimate and
-/// standard error.
+/// The bound at a temperature, estimated from a sample of the documents, with its standard error. It excludes the terms
+/// of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -354,7 +362,7 @@ fn bound(
     )
 }
 
-/// Old topics over a vocabulary that may have grown: new terms start at the mean of the random start.
+/// Earlier topics over a vocabulary that may have grown. New terms start at the mean of the random start.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);
@@ -368,7 +376,7 @@ fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
 
 fn check(job: &LdaJob<'_>) -> Result<(), String> {
     let settings = &job.settings;
-    settings.check()?;
+    settings.check().map_err(|error| error.to_string())?;
     let documents = job.documents;
     if documents.is_empty() || documents.tokens() <= 0.0 {
         return Err("the corpus has no words".to_owned());

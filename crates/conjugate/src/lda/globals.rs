@@ -1,9 +1,9 @@
-//! λ during a fit: one row per term, with a common decay factor.
+//! λ during a fit, with one row per term and a common decay factor.
 //!
 //! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. It is stored
-//! as λ = η + decay · mass. The first term is then a multiplication of `decay`, and the second changes only the rows of
-//! the batch, so a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range with full single
-//! precision, it is multiplied into the rows.
+//! as λ = η + decay · mass. The first part of the step is then a multiplication of `decay`, and the second changes only
+//! the rows of the batch, so a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range of
+//! full single precision, it is multiplied into the rows.
 
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
@@ -27,23 +27,23 @@ pub struct LdaGlobals {
     pub(crate) decay: f64,
     /// Global steps taken in this run.
     pub(crate) steps: u64,
-    /// V rows of `stride`, zeros in the padding.
+    /// V rows of `stride` numbers, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
     /// Σ_v mass_vk.
     pub(crate) totals: Vec<f64>,
 }
 
-/// Number of terms that are summed together, so that sums do not depend on the number of threads.
+/// Number of terms that are summed together. It is fixed, so sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
-/// Below it, the decay is multiplied into the rows.
+/// Smallest decay; a smaller one is multiplied into the rows.
 const SMALLEST_DECAY: f64 = 1e-12;
 
 const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
     /// Random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson and
-    /// Hilferty, (1 − 1/900 + z/30)³ with z standard normal.
+    /// Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
     pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
         let topics = alpha.len();
         let stride = padded(topics);
@@ -61,7 +61,7 @@ impl LdaGlobals {
         Self::of_mass(alpha, terms, eta, mass)
     }
 
-    /// Globals with λ − η given by `mass`, V rows over padded topics.
+    /// Global parameters whose λ − η is `mass`, with V rows over padded topics.
     pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
         let topics = alpha.len();
         let mut globals = Self {
@@ -94,7 +94,7 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Globals from their parts, with only the sums of λ.
+    /// Global parameters assembled from their parts, with only the sums of λ.
     pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
@@ -138,7 +138,7 @@ impl LdaGlobals {
         }
     }
 
-    /// Recomputes the sums of the rows, in chunks of fixed size.
+    /// Recomputes the sums of the rows, in chunks of a fixed size.
     fn total(&mut self) {
         let (topics, stride) = (self.topics, self.stride);
         let parts: Vec<Vec<f64>> = self
@@ -168,7 +168,7 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Gives the globals in a checkpoint of an earlier version, which did not learn α, the α of the settings.
+    /// Sets α to that of the settings in a checkpoint of an earlier version, which did not learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];

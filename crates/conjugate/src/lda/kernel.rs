@@ -6,10 +6,11 @@ use super::powers::{Grid, Knots};
 use jensen_math::simd::{F32x16, LANES32};
 use jensen_math::{simd32_fn, vmath::single};
 
-/// The value of E log β in padding: its exponential is 0 at every temperature in use.
+/// The value of E log β in the padding. Its exponential is 0 at every temperature in use.
 const NOWHERE: f32 = -1e30;
 
-/// Smallest normaliser of responsibilities. Row-scaled probabilities below it are lost in single precision anyway.
+/// Smallest normaliser of responsibilities. Row-scaled probabilities below this value are lost in single precision
+/// anyway.
 const TINY: f32 = 1e-30;
 
 /// Share of the largest factor t below which a topic is dropped …
@@ -26,7 +27,7 @@ pub(crate) fn padded(topics: usize) -> usize {
     topics.next_multiple_of(WIDTH)
 }
 
-/// e^x; 0 below −87, where single precision leaves its normal range and multiplication may become slow.
+/// e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
 #[inline(always)]
 fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
@@ -62,9 +63,9 @@ fn exponentials<V: F32x16>(
 }
 
 simd32_fn! {
-    /// Writes E log β_kv − m for one term, m the largest over topics, and returns m.
+    /// Writes E log β_kv − m for one term, where m is the largest over topics, and returns m.
     ///
-    /// λ_k = η + scale · mass_k. `psi_totals` has ψ(Σ_v λ_kv), and a huge number in the padding.
+    /// λ_k = η + scale · mass_k. `psi_totals` contains ψ(Σ_v λ_kv), and a huge number in the padding.
     pub(crate) fn log_row<V>(
         mass: &[f32],
         scale: f32,
@@ -96,9 +97,9 @@ simd32_fn! {
         largest
     }
 
-    /// Writes E β_kv / m for one term, m the largest over topics, and returns log m.
+    /// Writes E β_kv / m for one term, where m is the largest over topics, and returns log m.
     ///
-    /// λ_k = η + scale · mass_k. `reciprocals` has 1 / Σ_v λ_kv, and 0 in the padding.
+    /// λ_k = η + scale · mass_k. `reciprocals` contains 1 / Σ_v λ_kv, and 0 in the padding.
     pub(crate) fn share_row<V>(
         mass: &[f32],
         scale: f32,
@@ -130,7 +131,7 @@ simd32_fn! {
         largest.ln()
     }
 
-    /// `out = exp(power * x)`, with zeros in padding of value [`NOWHERE`].
+    /// `out = exp(power * x)`, with zeros where the padding has the value [`NOWHERE`].
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -154,8 +155,8 @@ simd32_fn! {
         }
     }
 
-    /// Updates a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens except one among those that γ counts,
-    /// and γ with the new φ instead of the old. Padding of B, φ and γ is 0.
+    /// Updates a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k. One token of the word is excluded from the tokens
+    /// that γ counts. Also updates γ with the new φ. Padding of B, φ and γ is 0.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
@@ -296,7 +297,7 @@ simd32_fn! {
         (moved.sum(), positive)
     }
 
-    /// `t = exp(τ (ψ(γ) − ψ(largest γ)))`: the largest is 1, and a factor common to all topics has no influence.
+    /// `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest is 1, and a factor common to all topics has no effect.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
@@ -307,8 +308,8 @@ simd32_fn! {
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
-    /// Makes the last update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighted expected counts, with
-    /// fresh norms.
+    /// Makes the final update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighted expected counts,
+    /// with fresh norms.
     pub(crate) fn expected_counts<V>(
         rows: &[f32],
         counts: &[f32],
@@ -424,7 +425,7 @@ simd32_fn! {
     }
 
     /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: the share of one topic in a document's tempered normaliser,
-    /// minus that of a topic without words.
+    /// minus the share of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
@@ -441,7 +442,7 @@ simd32_fn! {
 
     /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`:
     /// the tempered normaliser of a document minus that of one without words. The ratios are interpolated between
-    /// `knots`. `active` names the columns' topics; when it is empty they are all topics in order.
+    /// `knots`. `active` lists the columns' topics. If it is empty, the columns are all topics in order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
         active: &[u32],
@@ -515,7 +516,7 @@ simd32_fn! {
         }
     }
 
-    /// `out += n log(1 − φ)`: for n tokens, each in a topic with probability φ, the log probability that none is.
+    /// `out += n log(1 − φ)`: the log probability that none of n tokens is in a topic, if each is with probability φ.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {

@@ -3,11 +3,11 @@
 //! With Elogθ_k = ψ(γ_k) − ψ(Σγ) and the inverse temperature τ, the responsibilities of a token of term v are φ_vk ∝
 //! exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et al.
 //! 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment per token). A factor
-//! common to all topics cancels: t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential per topic.
+//! common to all topics cancels, so t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential per topic.
 //!
-//! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number
-//! of single precision for small α. Such topics never return, because the updates multiply by t_k. As soon as half of
-//! them have vanished, the rows are packed to the remaining topics. This changes no result and makes most iterations
+//! For topics that a document does not use, γ_k ends at α. For small α, t_k relative to the largest is then below the
+//! smallest single-precision number. Such topics never return, because the updates multiply by t_k. As soon as half of
+//! them have vanished, the rows are packed to the remaining topics. This changes no result, and makes most iterations
 //! cheap.
 
 use jensen_math::simd::Simd;
@@ -19,7 +19,7 @@ use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
 use super::settings::{Inference, LdaSettings, LearnAlpha, LocalRule};
 
-/// The common input of all local steps of a model.
+/// The input that all local steps of a model share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub simd: Simd,
@@ -46,7 +46,7 @@ impl Spec {
     }
 }
 
-/// α of every topic, padded with the smallest, and their sum.
+/// α of every topic, padded with the smallest value, and their sum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prior {
     pub alpha: Vec<f32>,
@@ -64,13 +64,13 @@ impl Prior {
         }
     }
 
-    /// The smallest parameter, which equals the common one if all are equal.
+    /// The smallest parameter, which is the common one if all are equal.
     fn least(&self) -> f32 {
         self.alpha.last().copied().unwrap_or(1.0)
     }
 }
 
-/// Term rows over topics: `exp(τ (Elogβ − m))`, with log E β instead of E log β if inference is collapsed.
+/// Term rows over topics: `exp(τ (Elogβ − m))`; with collapsed inference, log E β replaces E log β.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// Dirichlet parameters of the documents' topic proportions.
@@ -86,7 +86,7 @@ pub(crate) struct Rows<'a> {
 pub(crate) struct LocalHeat<'a> {
     /// The inverse temperatures to choose from.
     pub grid: &'a Grid,
-    /// The smallest final inverse temperature of the document.
+    /// The smallest inverse temperature at which the document may end.
     pub floor: f64,
     /// Expected powers of λ at the nodes.
     pub table: &'a PowerTable,
@@ -99,7 +99,7 @@ pub(crate) struct LocalHeat<'a> {
 /// The result of a local step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
-    /// τ in use at the end.
+    /// The final value of τ.
     pub inverse: f64,
     /// Number of tokens.
     pub tokens: f64,
@@ -107,17 +107,17 @@ pub(crate) struct Found {
     pub sweeps: usize,
     /// Whether the stopping rule was satisfied.
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)] of a document with its own temperature, if requested.
+    /// E_q[log p(w, z | θ, β)] for a document with its own temperature, if requested.
     pub energy: f64,
-    /// E_q[log p(z | θ)] of a document without its own temperature, if the energy is requested. The batch adds the
+    /// E_q[log p(z | θ)] for a document without its own temperature, if the energy is requested. The batch adds the
     /// words.
     pub topic_energy: f64,
-    /// The document's share of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
+    /// The document's part of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
     /// p(θ)).
     pub bound: f64,
 }
 
-/// Scratch memory and the last document's results.
+/// Scratch memory, and the results for the last document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
     rows: Vec<f32>,
@@ -140,27 +140,27 @@ pub(crate) struct Solver {
     pub stride: usize,
 }
 
-/// Smallest weight of words that no remaining topic explains, so that their sums stay finite.
+/// Smallest weight for words that no remaining topic explains, so that their sums stay finite.
 const LARGEST_WEIGHT: f32 = 1e33;
 /// Number of blocks of sweeps, with a local temperature inferred after each except the last.
 const HEAT_ROUNDS: usize = 4;
-/// Sweeps of a block that is not the last.
+/// Number of sweeps in each block before the last.
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document: below it padding would contribute, and the document has no influence
-/// anyway.
+/// The smallest inverse temperature of a document. Below it the padding would contribute, and the document has hardly
+/// any influence anyway.
 const SMALLEST_INVERSE: f64 = 1e-3;
 /// A local temperature has converged when it moves by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
-/// Sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
+/// Number of sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
 const WHOLE_SWEEPS: usize = 2;
 /// Largest share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
-/// Smallest number of columns for which omission is worthwhile: with 100 topics it saves little, and loses 0.005 nats
+/// Smallest number of columns for which omission is worthwhile. With 100 topics it saves little, and loses 0.005 nats
 /// per word.
 const PACKED_FROM: usize = 256;
 
-/// Keeps these columns of rows of width `old`, in rows of width `new`.
+/// Keeps only these columns of rows of width `old`, as rows of width `new`.
 fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding: f32) {
     let words = rows.len() / old;
     for v in 0..words {
@@ -197,8 +197,8 @@ impl Solver {
         self.norms.resize(slots.len(), 0.0);
     }
 
-    /// Computes the normaliser of each word's responsibilities, and the sums of the responsibilities over words, at the
-    /// current factors.
+    /// Computes the normaliser of each word's responsibilities, and the sums of the responsibilities over words, for
+    /// the current factors.
     fn sweep(&mut self, simd: Simd, counts: &[f32]) {
         kernel::sweep(
             simd,
@@ -210,8 +210,8 @@ impl Solver {
         );
     }
 
-    /// Sweeps until the stopping rule holds or `limit` sweeps are done. Returns the number of sweeps and whether the
-    /// rule holds.
+    /// Sweeps until the stopping rule is met or `limit` sweeps are done. Returns the number of sweeps and whether the
+    /// rule is met.
     fn sweeps(
         &mut self,
         spec: &Spec,
@@ -321,9 +321,8 @@ impl Solver {
 
     /// The local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
     ///
-    /// The term −φ_vk removes the token's own share from the count of its topic. The term −φ_vk removes the token's own
-    /// share from the count of its topic. It is essential for documents of a few dozen words. The tokens of a word
-    /// share one φ.
+    /// The term −φ_vk removes the token's own share from the count of its topic. This matters for documents of a few
+    /// dozen words. The tokens of a word share one φ.
     pub fn solve_collapsed(
         &mut self,
         spec: &Spec,
@@ -423,10 +422,10 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns minus that of a document without words: ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
-    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where ψ has strong
-    /// curvature, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n
-    /// > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
+    /// Writes E[log θ_k] of the columns minus that of a document without words, ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
+    /// ψ(Σα). With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is
+    /// large, so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n >
+    /// 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -473,7 +472,7 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the current q. The rows then contain their logarithms.
+    /// E_q[log p(w, z | θ, β)] at the current q. The rows then contain the logarithms of their previous values.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -546,10 +545,10 @@ impl Solver {
 
     /// The local step with an inferred temperature per document.
     ///
-    /// Begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`, and then alternates between r_m ∝
-    /// exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m. The second term
-    /// is an upper bound (by Jensen's inequality) on the log normaliser of the tempered likelihood of N tokens. It is 0
-    /// at s = 1.
+    /// The step begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`. It then alternates
+    /// between r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m.
+    /// The second term is an upper bound (by Jensen's inequality) on the log normaliser of the tempered likelihood of N
+    /// tokens. It is 0 at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,
@@ -609,7 +608,7 @@ impl Solver {
         found
     }
 
-    /// Converts the current γ to another inverse temperature with the same proportions of the tokens.
+    /// Converts the current γ to another inverse temperature, with the same proportions of the tokens.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
         let pairs = self.gamma[..columns].iter().zip(&self.alpha);
@@ -683,7 +682,7 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Rows of words that some of the first sixteenth of the topics have, and all others a hundredth as often.
+    /// Rows of words that some topics among the first sixteenth have, and that all others have a hundredth as often.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
         let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {

@@ -20,7 +20,7 @@ use super::kernel;
 use super::kernel::{WIDTH, padded};
 use crate::temper::InverseTemperatures;
 
-/// The sums for every topic, rows over the nodes, and their total over topics.
+/// The sums for every topic, as rows over the nodes, and their total over topics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PowerTable {
     pub(crate) powers: Vec<f32>,
@@ -94,7 +94,7 @@ impl Grid {
         grid
     }
 
-    /// Whether this is the grid of these inverse temperatures.
+    /// Whether this grid has these inverse temperatures.
     pub fn is_of(&self, given: &InverseTemperatures) -> bool {
         self.given == *given
     }
@@ -148,7 +148,7 @@ pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
     kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
 }
 
-/// Topics that are handled together: one vector.
+/// Number of topics that are handled together: one vector.
 const GROUP: usize = WIDTH;
 
 /// The table at the current globals.

@@ -10,8 +10,8 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The stopping rule of predictions. It is stricter than in training, where the next step corrects the errors of the
-/// last one.
+/// The stopping rule of predictions. The rule is stricter than in training, where the next step corrects the errors of
+/// the previous one.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
@@ -35,7 +35,7 @@ pub struct Predictor<'a> {
     maxima: Vec<f32>,
 }
 
-/// Documents that are solved together.
+/// Number of documents that are solved together.
 const CHUNK: usize = 16;
 
 impl<'a> Predictor<'a> {

@@ -28,11 +28,11 @@ pub struct Completion {
     pub log_predictive: f64,
     /// Standard error of `log_predictive` over documents.
     pub standard_error: f64,
-    /// Words that were scored.
+    /// Number of words that were scored.
     pub words: u64,
-    /// Documents that were scored.
+    /// Number of documents that were scored.
     pub documents: u64,
-    /// Documents with fewer than two words, which cannot be split.
+    /// Number of documents with fewer than two words, which cannot be split.
     pub skipped: u64,
 }
 
@@ -45,11 +45,11 @@ pub struct Score {
     pub words: f64,
 }
 
-/// Number of documents whose words' rows are computed together. The row of a frequent word is computed once, and memory
-/// remains small.
+/// Number of documents for which the rows of words are computed together. The row of a frequent word is computed once,
+/// and memory remains small.
 const TOGETHER: usize = 1024;
 
-/// Documents that are solved in sequence.
+/// Number of documents that are solved in sequence.
 const PIECE: usize = 16;
 
 impl Completion {
@@ -58,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// From the scores of all documents, in their order.
+    /// The score computed from those of all documents, in order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -90,7 +90,7 @@ pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: S
     Completion::of(&here(&ask, documents, seed, documents.len()))
 }
 
-/// The scores of the first `count` documents, by this process.
+/// The scores of the first `count` documents, computed by this process.
 pub(crate) fn here(
     ask: &Ask<'_>,
     documents: &dyn Documents,
@@ -127,11 +127,11 @@ pub struct Piece<'a> {
     pub first: usize,
     /// The number of documents.
     pub count: usize,
-    /// The number of the first among all held-out documents.
+    /// The number of the first document, counted over all held-out documents.
     pub number: u64,
 }
 
-/// The scores of a part. `lambda` has the rows of the globals.
+/// The scores of a part. `lambda` contains the rows of the global parameters.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,

@@ -1,5 +1,6 @@
 //! The settings of latent Dirichlet allocation.
 
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::temper::Temper;
@@ -23,7 +24,7 @@ impl Default for LocalRule {
     }
 }
 
-/// The method of local steps, and thereby the posterior of the topics.
+/// The method of local steps, which determines the posterior of the topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
@@ -31,9 +32,9 @@ pub enum Inference {
     #[default]
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
-    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k. It
-    /// integrates out the proportions, so a topic with less than one token in a document keeps weight, while exp ψ
-    /// would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
+    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
+    /// It integrates out the proportions, so a topic with less than one token in a document keeps some weight, whereas
+    /// exp ψ would vanish. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
     /// Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
@@ -72,7 +73,7 @@ pub enum LearnAlpha {
     Asymmetric,
 }
 
-/// Settings of latent Dirichlet allocation; all of them influence results.
+/// Settings of latent Dirichlet allocation, all of which influence results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LdaSettings {
     /// Number K of topics, at least 1.
@@ -93,7 +94,7 @@ pub struct LdaSettings {
     /// Whether to learn η by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
-    /// Documents in a minibatch.
+    /// Number of documents in a minibatch.
     pub batch: usize,
     /// Delay of the step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …
     pub tau: f64,
@@ -114,8 +115,8 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting has the value that earlier versions implied. It is then not written, so that their checkpoints can
-/// be resumed.
+/// Whether a setting has the value that earlier versions used implicitly. It is then not written, so that their
+/// checkpoints can be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
@@ -162,62 +163,71 @@ impl LdaSettings {
     ///
     /// # Errors
     /// The error is one sentence for the user.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), SettingError> {
         let positive = |what: &str, x: f64| {
             if x.is_finite() && x > 0.0 {
                 Ok(())
             } else {
-                Err(format!("{what} must be positive, not {x}"))
+                Err(SettingError::new(format!(
+                    "{what} must be positive, not {x}"
+                )))
             }
         };
         if self.topics == 0 {
-            return Err("the number of topics must be at least 1".to_owned());
+            return Err(SettingError::new("the number of topics must be at least 1"));
         }
         if self.batch == 0 {
-            return Err("a batch must have at least one document".to_owned());
+            return Err(SettingError::new("a batch must have at least one document"));
         }
         positive("alpha", self.alpha())?;
         positive("eta", self.eta())?;
         positive("passes", self.passes)?;
         positive("the tolerance of the local steps", self.local.tolerance)?;
         if self.local.max_iterations == 0 {
-            return Err("a local step must have at least one iteration".to_owned());
+            return Err(SettingError::new(
+                "a local step must have at least one iteration",
+            ));
         }
         if !(self.tau.is_finite() && self.tau >= 1.0) {
-            return Err(format!("tau must be at least 1, not {}", self.tau));
+            return Err(SettingError::new(format!(
+                "tau must be at least 1, not {}",
+                self.tau
+            )));
         }
         if !(self.kappa > 0.5 && self.kappa <= 1.0) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "kappa is {}, but the step sizes converge only if it is above 0.5 and at most 1",
                 self.kappa
-            ));
+            )));
         }
         if let Some(population) = self.population {
             positive("the population", population)?;
         }
         if !(self.evaluations_per_pass.is_finite() && self.evaluations_per_pass >= 0.0) {
-            return Err("the number of evaluations per pass must not be negative".to_owned());
+            return Err(SettingError::new(
+                "the number of evaluations per pass must not be negative",
+            ));
         }
         self.check_together()?;
         self.temper.check()
     }
 
     /// Whether the temperature policy is compatible with the other settings.
-    fn check_together(&self) -> Result<(), String> {
+    fn check_together(&self) -> Result<(), SettingError> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the temperature policy `{}` needs mean-field inference: use --inference mean-field, or \
                  --temper none",
                 self.temper.name()
-            ));
+            )));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {
-            return Err(format!(
+            return Err(SettingError::new(format!(
                 "the temperature policy `{}` needs fixed alpha and eta: remove --learn-alpha and --learn-eta, \
                  or use --temper none or anneal=PASSES",
                 self.temper.name()
-            ));
+            )));
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! A shard's share of a batch: words, local steps per document, statistics per word.
+//! A shard's share of a batch: its words, the local steps of its documents, and the statistics of its words.
 //!
 //! Every share goes through four stages, each parallel with a fixed division of the work. First, documents are read.
-//! Second, the rows exp(τ(E log β − m)) of the share's words are computed (m_v is the largest over topics; a factor
-//! common to all topics cancels from responsibilities, and without it rare words would underflow). Third, documents are
-//! solved and store their expected counts. Fourth, the expected counts are summed word by word, in the order of the
-//! documents.
+//! Second, the rows exp(τ(E log β − m)) of the share's words are computed. m_v is the largest value over topics. A
+//! factor common to all topics cancels from responsibilities, and without it rare words would underflow. Third,
+//! documents are solved and store their expected counts. Fourth, the expected counts are summed word by word, in the
+//! order of the documents.
 
 use std::sync::OnceLock;
 
@@ -32,7 +32,7 @@ struct Slot {
     slots: Vec<u32>,
     /// Weighted expected counts, in rows of `stride`, of a document with its own temperature.
     expected: Vec<f32>,
-    /// For the other methods, a factor per word and a factor per column: expected counts are their products with the
+    /// For other documents, a factor per word and a factor per column. Expected counts are their products with the
     /// batch's rows.
     weights: Vec<f32>,
     t: Vec<f32>,
@@ -49,12 +49,12 @@ struct Slot {
 pub(crate) enum Lambda<'a> {
     /// Numbers.
     Here(&'a [f32]),
-    /// Their bytes in the format of messages, without alignment.
+    /// Rows as bytes in the format of messages, without alignment.
     Sent(&'a [[u8; 4]]),
 }
 
 impl Lambda<'_> {
-    /// The row of a term. It may be copied to `scratch`.
+    /// The row of a term. The row may be copied to `scratch`.
     pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
@@ -132,12 +132,12 @@ pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of every term in the current batch, valid if `stamps` has the number of the batch.
+    /// Slot of every term in the current batch. It is valid if `stamps` contains the number of the batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,
     terms: Vec<u32>,
-    /// Rows for the local steps, and then statistics of the same words.
+    /// Rows for the local steps, and afterwards the statistics of the same words.
     rows: Vec<f32>,
     /// E log β − m of the batch's words, if the energy needs them.
     logs: Vec<f32>,
@@ -154,7 +154,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// A share for documents over the given number of terms.
+    /// Memory for shares of documents over the given number of terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -176,7 +176,7 @@ impl ShardSolver {
         }
     }
 
-    /// Whether it is a share for documents over the given number of terms.
+    /// Whether the memory suits documents over the given number of terms.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -276,7 +276,8 @@ impl ShardSolver {
             / inverse
     }
 
-    /// Adds the documents' expected counts word by word. If all have one temperature, it uses their factors.
+    /// Adds the documents' expected counts word by word. If all documents have the same temperature, it uses their
+    /// factors.
     fn collect(&mut self, stride: usize, factors: bool) {
         let (simd, rows) = (self.spec.simd, &self.rows);
         let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
@@ -356,7 +357,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The part of the documents with these numbers. `lambda` has the rows of the global parameters.
+    /// The part of the documents with these numbers. `lambda` contains the rows of the global parameters.
     pub fn part(
         &mut self,
         documents: &dyn Documents,

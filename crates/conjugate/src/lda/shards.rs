@@ -1,12 +1,12 @@
-//! The local steps of a batch, shard by shard, in this process or in others.
+//! The local steps of a batch, shard by shard, in this process or in other processes.
 //!
 //! The corpus determines the number of shards, not the machines. In every step each shard solves its share of the batch
 //! ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`]: statistics,
-//! sums, bounds. One binary tree of shards adds the parts. The bits therefore depend only on the shards, and not on
-//! workers, the order of the answers or repeated requests. Scores of held-out documents need no tree, because each is a
-//! separate number ([`score_step`]). The driver does everything else: the order of documents, temperatures, the global
-//! step, the trace and checkpoints. [`Shards`] is the interface: [`LocalShards`] works in this process, and other
-//! implementations call [`block_step`] and [`score_step`] on [`Ask::encode`].
+//! sums, bounds. A single binary tree of shards adds the parts. The bits therefore depend only on the shards, and not
+//! on the workers, the order of the answers or repeated requests. Scores of held-out documents need no tree, because
+//! each is a separate number ([`score_step`]). The driver does everything else: the order of documents, temperatures,
+//! the global step, the trace and checkpoints. [`Shards`] is the interface: [`LocalShards`] works in this process.
+//! Other implementations call [`block_step`] and [`score_step`] on the output of [`Ask::encode`].
 
 use jensen_run::wire::{self, Reader, Writer};
 use rayon::prelude::*;
@@ -36,7 +36,7 @@ pub struct Part {
     pub(crate) sums: Sums,
     /// The documents' bounds, if requested.
     pub(crate) bounds: Vec<f64>,
-    /// Their inverse temperatures, if requested.
+    /// The inverse temperatures of the documents, if requested.
     pub(crate) inverses: Vec<f64>,
     /// Σ ψ(γ_k) − ψ(α_k) for each topic, followed by Σ ψ(Σγ) − ψ(Σα), if α is learned.
     pub(crate) excess: Vec<f64>,
@@ -46,10 +46,10 @@ pub struct Part {
     pub(crate) statistics: Vec<f32>,
 }
 
-/// The process or thread that runs the local steps of batches.
+/// The shards that run the local steps of batches.
 pub trait Shards {
-    /// The sum of the parts of all shards over the tree. `shares` has the numbers of each shard's documents, counted
-    /// within the shard.
+    /// The sum of the parts of all shards over the tree. `shares` contains the numbers of each shard's documents,
+    /// counted within the shard.
     ///
     /// # Errors
     /// Fails if a shard did not answer, with the reason. The step then has no effect.
@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Passes the parts of the shards to `found` in order, each when it is ready.
+    /// Passes the parts of the shards to `found` in order, each as soon as it is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -158,8 +158,8 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It does not affect
-/// results.
+/// Reusable memory for statistics, which have the size of λ per shard and which the system allocates page by page. It
+/// does not affect results.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 
@@ -183,12 +183,12 @@ impl Spare {
     }
 }
 
-/// The sum over the tree of the parts of shards, or of blocks of them, in sequence. Blocks have an equal size that is a
-/// power of two, except that the last may be shorter, and are added up as their shards are. For S parts, log S sums are
-/// stored at a time.
+/// The sum over the tree of the parts of shards, or of blocks of them, in sequence. All blocks have the same size,
+/// which is a power of two, except that the last may be shorter. They are added up in the same way as their shards. For
+/// S parts, at most log S sums are stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {
-    /// Sums of neighbours, with the heights of their nodes, which decrease.
+    /// Sums of neighbouring parts, with the heights of their nodes in decreasing order.
     nodes: Vec<(u32, Part)>,
 }
 
@@ -213,7 +213,7 @@ impl Sum {
 }
 
 impl Part {
-    /// The sum of two parts, with the words of both.
+    /// The sum of two parts, which contains the words of both.
     pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
         /// No row.
         const NONE: usize = usize::MAX;
@@ -370,8 +370,8 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards of a block for the given number of workers, a power of two. It minimises the number of shards of
-/// the busiest worker, and is the largest such value, because each block costs a message.
+/// Number of shards per block for the given number of workers, which is a power of two. It minimises the number of
+/// shards of the busiest worker. Among the minimisers it is the largest, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -381,8 +381,8 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
     best.unwrap_or(1)
 }
 
-/// The work of a block of shards for the output of [`Ask::encode`]: the sum of the parts of their shares. The same
-/// arguments give the same bits on any machine.
+/// Evaluates a block of shards for the output of [`Ask::encode`], and returns the sum of the parts of their shares. The
+/// same arguments give the same bits on every machine.
 ///
 /// # Errors
 /// Fails if the bytes have another format or vocabulary, or require instructions that this machine lacks.

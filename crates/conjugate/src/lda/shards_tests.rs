@@ -1,4 +1,4 @@
-//! Work by shards: the tree, the messages, and shards that do not answer.
+//! Sharded work: the tree, the messages, and shards that do not answer.
 
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record, tree_sum};
@@ -42,7 +42,7 @@ impl Documents for Divided {
     }
 }
 
-/// The sum over the tree of parts, all at once.
+/// The sum of parts over the tree, computed at once.
 fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
     tree_sum(parts, |first, second| {
         first.plus(second, stride, &mut Spare::default())

@@ -1,10 +1,10 @@
 //! Initial topics: the words of dissimilar documents.
 //!
-//! Similar topics stay similar. If all start as the mean of the corpus with a little noise, a few of them attract all
-//! words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents of a sample
-//! are drawn with a probability that grows with their distance from the chosen neighbourhoods, as k-means++ draws
-//! centres (Arthur and Vassilvitskii 2007). The documents nearest to a drawn document, and then to their mean, provide
-//! the words of a topic. Distances are cosines of log counts, weighted by log inverse document frequency.
+//! Similar topics stay similar. If all topics start as the mean of the corpus with a little noise, a few of them
+//! attract all words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents
+//! of a sample are drawn with a probability that grows with their distance from the chosen neighbourhoods, as in
+//! k-means++ (Arthur and Vassilvitskii 2007). The documents nearest to a drawn document, and then to their mean,
+//! provide the words of a topic. Distances are cosines of log counts, weighted by log inverse document frequency.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;
@@ -16,9 +16,9 @@ use crate::documents::{Bag, Documents};
 const SAMPLE: Purpose = Purpose::new("documents to start topics from");
 const CENTRES: Purpose = Purpose::new("centres of first topics");
 
-/// Documents of the sample a topic.
+/// Number of documents in the sample per topic.
 const DOCUMENTS_A_TOPIC: usize = 20;
-/// Documents of a neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
+/// Number of documents per neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
 /// The share of a topic's words from its neighbourhood. The others come from the whole sample.
 const OWN: f64 = 0.5;
@@ -70,9 +70,9 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
     (bags, points)
 }
 
-/// The points by term: a centre has few terms, and points without common terms cost nothing.
+/// An index of the points by term. A centre has few terms, and points without common terms cost nothing.
 struct Index {
-    /// The offset of the points of each term, and their number at the end.
+    /// The offset of the points of each term, followed by their number.
     starts: Vec<usize>,
     entries: Vec<(u32, f32)>,
     points: usize,
@@ -167,7 +167,8 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
         .collect()
 }
 
-/// Globals whose topics are words of dissimilar documents, with as many tokens in total as the documents have.
+/// Global parameters whose topics are words of dissimilar documents, with the same total number of tokens as the
+/// documents.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,

@@ -36,7 +36,8 @@ pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     corpus
 }
 
-/// The slow implementation: one document's q at a temperature, everything in logarithms and doubles.
+/// The slow implementation: q of a single document at a temperature, with everything in logarithms and double
+/// precision.
 struct Slow {
     gamma: Vec<f64>,
     phi: Vec<Vec<f64>>,

@@ -11,7 +11,7 @@ pub struct Topics {
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// The method of local steps, also for the proportions of new documents.
+    /// The method of local steps, which is also used for the proportions of new documents.
     pub inference: Inference,
     /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,
@@ -78,7 +78,7 @@ impl Topics {
             .collect()
     }
 
-    /// The share of a topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
+    /// The share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
     pub fn shares(&self) -> Vec<f64> {
         let prior = self.eta * self.terms as f64;
         let mut shares: Vec<f64> = self.totals().iter().map(|t| (t - prior).max(0.0)).collect();

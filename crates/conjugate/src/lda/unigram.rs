@@ -1,4 +1,4 @@
-//! The unigram model of documents as a baseline: one topic for all.
+//! The unigram model as a baseline: one topic for all documents.
 
 use jensen_math::special::lgamma;
 
@@ -23,8 +23,7 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// The log evidence of one topic in nats, and the bound of several topics of which one has all
-/// words.
+/// The log evidence of a single topic in nats, and the bound of several topics of which one contains all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

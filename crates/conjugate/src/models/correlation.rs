@@ -4,17 +4,17 @@ use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
 use jensen_math::reduce::dot;
 
-/// The weights of independence that are tried: 10^(−k/2), k from 0 to this. The smallest one, 10⁻¹⁰, gives a direction
-/// in which standardised rows have no spread a standard deviation of 10⁻⁵, far above rounding.
+/// The weights of independence to try: 10^(−k/2), k from 0 to this. With the smallest weight, 10⁻¹⁰, a direction in
+/// which standardised rows have no spread gets a standard deviation of 10⁻⁵, far above rounding error.
 const FINEST: i32 = 20;
 
-/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is that of the complete rows.
-/// The weight w maximises the mean log density of each row under a normal distribution of the other rows (Hoffbeck and
-/// Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq. 12 and 17, with
-/// only this mixture).
+/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is the correlation matrix of
+/// the complete rows. The weight w maximises the mean log density of each row under a normal distribution of the other
+/// rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq.
+/// 12 and 17, with only this mixture).
 ///
-/// Few rows choose w near 1. If columns nearly determine each other, many rows choose a value as small as their
-/// remaining variance.
+/// For few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
+/// remaining variance of the columns.
 pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     let complete = rows
         .chunks_exact(dim.max(1))
@@ -73,9 +73,9 @@ fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
     best.0
 }
 
-/// Σ over rows of the log density of a row under the normal distribution of the others, in nats, from squared coordinates along the
-/// eigenvectors: without a row the covariance of n others is (n S − n/(n − 1) x xᵀ)/(n − 1), and a rank-one update has its
-/// determinant and inverse in closed form (there, Eq. 20).
+/// Σ over rows of the log density of a row under the normal distribution of the others, in nats, computed from squared
+/// coordinates along the eigenvectors. Without a row, the covariance of the n others is (n S − n/(n − 1) x xᵀ)/(n − 1).
+/// Because this is a rank-one update, its determinant and inverse have closed forms (there, Eq. 20).
 fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
     let dim = values.len().max(1);
     let n = (squares.len() / dim) as f64;

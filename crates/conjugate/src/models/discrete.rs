@@ -155,8 +155,8 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate with the column's mean. With a half (Jeffreys' power of the rate) its standard
-/// deviation is 1.4 means, and it has the weight of half a row.
+/// Shape of the prior of a rate with the column's mean. With shape one half (Jeffreys' power of the rate), its standard
+/// deviation is 1.4 times the mean, and it has the weight of half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
@@ -223,8 +223,8 @@ impl Components for Poissons {
         }
     }
 
-    /// Summed outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps of a
-    /// sixteenth of their standard deviation suffice: the sum and the trapezoidal rule then agree to all digits,
+    /// The sum runs outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps
+    /// of a sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
     /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
@@ -262,7 +262,7 @@ impl Components for Poissons {
 /// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
 /// prior. Values that are missing at random have no effect.
 pub struct Categoricals {
-    /// The offsets of each column's categories among all, and their number.
+    /// The offset of each column's categories among all categories, followed by their number.
     starts: Vec<usize>,
     concentration: f64,
     data: Vec<Option<usize>>,

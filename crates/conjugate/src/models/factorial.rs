@@ -1,9 +1,9 @@
-//! The factorial mixture: a point is the sum of the factors that are on, plus noise.
+//! The factorial mixture: a point is the sum of the active factors, plus noise.
 //!
 //! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), where σ_n and σ_μ are variances
 //! (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose
-//! K × K precision all dimensions share, and q(M) of that form is the exact optimum for given q(z). In the paper's
-//! reference for the updates q(μ) factorises over k: [`FactorialMixture::independent`].
+//! K × K precision all dimensions share, and q(M) of that form is the exact optimum for given q(z). In the reference
+//! that the paper gives for the updates, q(μ) factorises over k: [`FactorialMixture::independent`].
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub struct FactorialSettings {
     pub noise_variance: f64,
     /// σ_μ.
     pub factor_variance: f64,
-    /// π, the prior probability that a factor is on, in (0, 1).
+    /// π, the prior probability that a factor is active, in (0, 1).
     pub activation: f64,
 }
 
@@ -115,7 +115,7 @@ impl FactorialMixture {
         Self { start, ..self }
     }
 
-    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the means of the joint one, A⁻¹B, and the precisions A_kk,
+    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the means A⁻¹B of the joint one and the precisions A_kk,
     /// which are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
@@ -125,7 +125,7 @@ impl FactorialMixture {
         }
     }
 
-    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, as a mean over points: the noise under q. If q is near the posterior of a
+    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points: the noise under q. If q is near the posterior of a
     /// well-specified model, this is near the noise variance, because posterior expectations of the noise average to
     /// its variance.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
@@ -155,9 +155,9 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws of the prior, shortened until a point two standard deviations along a factor is halfway to it. In many
-    /// dimensions draws are far from all points, so without this step no factor is ever on, and all stay 0. A few
-    /// points with little noise can still turn all factors off.
+    /// Draws from the prior, shortened so that a point two standard deviations along a factor is halfway to it. In many
+    /// dimensions draws are far from all points, so without this step no factor would ever be active, and all would
+    /// stay 0. A few points with little noise can still turn all factors off.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -192,7 +192,8 @@ impl ConjugateModel for FactorialMixture {
         &self.blocks
     }
 
-    /// Factors of the requested start, with the precision of a posterior that saw every factor as often as expected.
+    /// Factors from the requested start, with the precision of a posterior that has seen every factor as often as
+    /// expected.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -311,8 +312,8 @@ impl ConjugateModel for FactorialMixture {
     }
 
     /// The whole density is tempered, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
-    /// σ_n) − log s). The paper's supplement C does not temper the normaliser; the energy and this function both do, so
-    /// r is the same.
+    /// σ_n) − log s). The paper's supplement C does not temper the noise's normaliser. Here the energy and this
+    /// function both include it, so r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
@@ -325,12 +326,13 @@ impl ConjugateModel for FactorialMixture {
     }
 }
 
-/// A start at points, one factor at a time. A point is drawn with a probability that grows with its residual under the
-/// factors so far, beyond noise, as k-means++ draws centres (Arthur and Vassilvitskii 2007). Its residual is the next
-/// factor, followed by the average residual of the points that this factor improves.
+/// A start from points, one factor at a time. A point is drawn with a probability that grows with its residual, beyond
+/// noise, under the factors so far, as in k-means++ (Arthur and Vassilvitskii 2007). Its residual becomes the next
+/// factor. The factor then becomes the average residual of the points that it improves.
 ///
 /// With random factors, one factor often covers two images. In trials with 2 000 points of eight images (as in the
-/// tempering paper's Figure 4), none of 20 random starts found all in 120 iterations; 12 of 20 of these did.
+/// tempering paper's Figure 4), none of 20 random starts found all images in 120 iterations, whereas 12 of 20 pursuits
+/// did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
     /// Probabilities of the factors so far, one row per factor.
@@ -343,7 +345,7 @@ struct Pursuit<'a> {
 impl<'a> Pursuit<'a> {
     /// Largest number of points that a start uses.
     const SAMPLE: usize = 2000;
-    /// Sweeps over the factors of a point.
+    /// Number of sweeps over the factors of a point.
     const SWEEPS: usize = 5;
     /// Number of iterations in which a factor becomes the mean of residuals.
     const ROUNDS: usize = 3;

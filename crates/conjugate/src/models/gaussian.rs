@@ -17,8 +17,9 @@ pub enum Covariance {
     Diagonal,
 }
 
-/// The prior of Gaussian components, in units of the data. Its mean is that of the data, and its variances are shares
-/// of the data's. It has no correlations unless they are estimated from rows ([`Gaussians::with_correlation_of`]).
+/// The prior of Gaussian components, in units of the data. Its mean is the mean of the data, and its variances are
+/// shares of the variances of the data. It has no correlations unless they are estimated from rows
+/// ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
     /// Weight of the prior mean, in points.
@@ -100,8 +101,8 @@ impl Gaussians {
         }
     }
 
-    /// Declares the values standardised. Densities then refer to the original values, from the logarithms of the
-    /// scales, one per column.
+    /// Declares that the values are standardised, with the logarithm of the scale of each column. Densities then refer
+    /// to the original values.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
@@ -190,7 +191,7 @@ impl Gaussians {
     }
 }
 
-/// The missing columns of a row, and the others.
+/// The missing and the observed columns of a row.
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())
 }

@@ -71,8 +71,8 @@ pub trait Components: Sync {
         None
     }
 
-    /// log ∫ p(x | component) q(component), in nats, if a(λ + T(x)) is unavailable because of missing values or is
-    /// slower.
+    /// log ∫ p(x | component) q(component), in nats, for components where a(λ + T(x)) is unavailable because of missing
+    /// values or is slower.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
@@ -106,7 +106,7 @@ pub struct Completed {
     pub energy: f64,
 }
 
-/// Components that are stored elsewhere: several models may share them with their data.
+/// Components stored elsewhere, so that several models can share them with their data.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -188,12 +188,12 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Initial natural parameters for `k` components: the prior and an equal share of the data each, half of it from one
-/// point and half from the average point.
+/// Initial natural parameters for `k` components. Each component combines the prior with an equal share of the data.
+/// One point represents half of this share, and the average point represents the other half.
 ///
-/// The first of those points is arbitrary. Each further one is drawn in proportion to how much less likely it is than
-/// the most likely point under the components before it. For Gaussians this is the start of k-means++ (Arthur and
-/// Vassilvitskii 2007).
+/// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
+/// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
+/// and Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;
@@ -291,7 +291,7 @@ impl<C: Components> Mixture<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// The predictions of q(β) for new points.
+    /// Predictions for new points under q(β).
     pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
         let families: Vec<ExponentialFamily> =
             self.components.prior().into_iter().map(|p| p.0).collect();
@@ -349,7 +349,7 @@ fn after<C: Components + ?Sized>(
     normaliser(families, &after).0 - before + constant
 }
 
-/// The same for any components.
+/// The posterior predictive distribution of a mixture of any components.
 pub(super) fn predictive<C: Components + ?Sized>(
     components: &C,
     lambda: &[f64],

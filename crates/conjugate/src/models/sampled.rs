@@ -7,7 +7,7 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points, with the data that starts and temperatures need, and the source of the local steps.
+/// Components over many points, with the data that starts and temperatures need and with access to the local steps.
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,
@@ -19,7 +19,7 @@ pub struct Sampled<'a, C> {
     pub sizes: Vec<(f64, f64)>,
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     pub log_jacobian: f64,
-    /// The source of their local steps.
+    /// The shards that run the local steps.
     pub shards: &'a dyn PointShards,
 }
 

@@ -1,4 +1,4 @@
-//! Models against enumeration, batch ascent against its guarantee, policies against each other.
+//! Tests of models against enumeration, of batch ascent against its guarantee, and of policies against each other.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::log_sum_exp_slice;
@@ -76,7 +76,7 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-/// Eight lines of four by four pixels, each on in a fifth of the pictures.
+/// Eight lines in pictures of four by four pixels, each active in a fifth of the pictures.
 fn lines(n: usize) -> FactorialMixture {
     let mut s = stream(4);
     let mut data = Vec::new();

@@ -85,7 +85,7 @@ impl Field {
         self.kind != Ok(Kind::Real)
     }
 
-    /// Whether it has words.
+    /// Whether the column contains words.
     pub fn is_text(&self) -> bool {
         self.kind == Ok(Kind::Text)
     }
@@ -239,7 +239,7 @@ enum Elements {
     Texts(Vec<ByteArray>),
 }
 
-/// The content of a stretch of a column.
+/// The values of a range of rows in a column.
 pub(super) struct Decoded {
     elements: Elements,
     levels: Levels,

@@ -1,5 +1,4 @@
-//! Rows of Parquet files as values by name. Callers read some stretches of rows at a time, so the data need not fit
-//! into memory.
+//! Rows of Parquet files as values by name. Callers read ranges of rows, so the data need not fit into memory.
 //!
 //! | subject | module |
 //! | --- | --- |
@@ -38,7 +37,7 @@ const WORDS: usize = 1 << 20;
 pub struct Stretch {
     /// The index of the file, from 0.
     pub file: usize,
-    /// Its row group.
+    /// The row group of the range.
     pub group: usize,
     /// The rows within the group.
     pub rows: Range<usize>,
@@ -58,7 +57,7 @@ pub struct RowFiles {
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// A file has one position, so only one thread reads at a time.
+    /// A file has a single read position, so only one thread reads at a time.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }
@@ -315,8 +314,8 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The columns of these names in these rows, one stretch after the other. A column is an array of shape `[rows]`,
-    /// or `[rows, length]` if rows have lists.
+    /// The columns of these names in these rows, range by range. A column is an array of shape `[rows]`, or `[rows,
+    /// length]` if rows have lists.
     ///
     /// # Errors
     /// Fails if the column does not exist, has another type, a value is missing or not a number, lists differ in

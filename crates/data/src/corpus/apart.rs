@@ -1,11 +1,11 @@
 //! A corpus of shards that several workers build in parts, with the same bytes as on one machine.
 //!
-//! A piece of work is a [`Task`], which [`Workshop::step`] runs on the machine with the files: count the words of an
-//! input file, write its documents in the chosen words, or assemble a shard. [`build_apart`] creates the tasks and
+//! A piece of work is a [`Task`], which [`Workshop::step`] runs on the machine with the files. It counts the words of
+//! an input file, writes its documents in the chosen words, or assembles a shard. [`build_apart`] creates the tasks and
 //! adds the answers in the order of the files, so the result does not depend on the division of the work. The unit of
 //! work is a file. One worker reads it, twice.
 //!
-//! Counts are exact as long as the distinct words of all files fit into the table of
+//! Counts are exact as long as the distinct words of all files together fit into the table of
 //! [`WordCounts`](super::count::WordCounts). Otherwise counts depend on the order of reading, and the driver counts
 //! alone.
 
@@ -34,7 +34,7 @@ pub enum Task {
     Write {
         /// The number of the input file.
         input: usize,
-        /// Documents of the files before.
+        /// Number of documents in the preceding files.
         before: u64,
     },
     /// Write a shard from parts of such files, the training documents first.
@@ -53,7 +53,7 @@ pub enum Task {
 pub struct Run {
     /// The number of the input file.
     pub input: usize,
-    /// Whether they are held out.
+    /// Whether the documents are held out.
     pub heldout: bool,
     /// The first document there.
     pub first: usize,
@@ -76,7 +76,7 @@ pub enum Answer {
 /// The output for an input file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
-    /// Documents read.
+    /// Number of documents read.
     pub read: u64,
     /// Documents and tokens for training, followed by held-out ones.
     pub parts: [(u64, u64); 2],
@@ -102,7 +102,7 @@ fn part_path(out: &Path, input: usize) -> PathBuf {
 }
 
 impl Workshop<'_> {
-    /// Runs a task on the current thread pool. `choice` has the words once they are chosen.
+    /// Runs a task on the current thread pool. `choice` contains the words once they have been chosen.
     ///
     /// # Errors
     /// Fails if an input cannot be read or is damaged, or a file cannot be written.
@@ -215,7 +215,7 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
 /// Builds a corpus with the given number of shards in a folder. `work` runs tasks by [`Workshop::step`], on any machine
-/// with the files, and returns their answers in the order of the tasks. The folder's files are those of
+/// with the files, and returns their answers in the order of the tasks. The folder contains the same files as after
 /// [`build`](build::build) and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors

@@ -7,8 +7,8 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Largest number of documents in a header beyond one per entry. Documents without a word are kept, and a damaged
-/// number would create 10¹² of them.
+/// Largest number of documents in a header beyond one per entry. Documents without words are kept, and a damaged number
+/// could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 

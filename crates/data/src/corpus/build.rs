@@ -17,7 +17,7 @@ use super::vocabulary::{VocabularySettings, choose};
 use super::writer::{self, CorpusWriter};
 use crate::error::DataError;
 
-/// Documents of one task.
+/// Number of documents per task.
 const TASK: usize = 128;
 
 /// The settings of a corpus.
@@ -60,21 +60,21 @@ impl BuildSettings {
 pub struct Built {
     /// The source of the documents.
     pub inputs: Vec<String>,
-    /// Their format.
+    /// The format of the inputs.
     pub format: Option<Format>,
-    /// Documents for training.
+    /// Number of training documents.
     pub documents: u64,
-    /// Documents held out.
+    /// Number of held-out documents.
     pub heldout_documents: u64,
-    /// Tokens for training.
+    /// Number of training tokens.
     pub tokens: u64,
-    /// Tokens held out.
+    /// Number of held-out tokens.
     pub heldout_tokens: u64,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub terms: u64,
     /// Distinct words of the inputs.
     pub distinct_words: u64,
-    /// Occurrences of words that are not in the vocabulary.
+    /// Number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
     /// Documents omitted.
     pub skipped: Skipped,
@@ -94,7 +94,7 @@ pub struct Built {
 pub struct BuildProgress {
     /// 1 while counting words, 2 while writing documents.
     pub pass: u8,
-    /// Documents read in this pass.
+    /// Number of documents read in this pass.
     pub documents: u64,
     /// Total number of documents, known in the second pass.
     pub total: Option<u64>,
@@ -102,8 +102,8 @@ pub struct BuildProgress {
 
 /// Builds a corpus in the file `out` on the current thread pool. The result does not depend on the number of threads.
 ///
-/// Memory: the table of words (bounded), a few chunks of a few thousand documents, and eight bytes for every 64 written
-/// documents.
+/// Memory use is the table of words (which is bounded), a few chunks of a few thousand documents, and eight bytes for
+/// every 64 documents written.
 ///
 /// # Errors
 /// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be
@@ -158,7 +158,7 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
 }
 
 impl Built {
-    /// For no documents yet.
+    /// A result without documents, to which documents are added.
     pub(crate) fn begun(sources: &Sources, settings: &BuildSettings, choice: &Choice) -> Self {
         Self {
             inputs: sources.names(),
@@ -322,7 +322,7 @@ impl Choice {
 struct Counted {
     /// Term of a word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// Term of an old term of bags; `u32::MAX` if it is omitted.
+    /// The new number of each old term of bags; `u32::MAX` if the term is omitted.
     renumbered: Vec<u32>,
 }
 

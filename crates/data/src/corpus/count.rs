@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Count {
     /// Number of documents with it.
     pub documents: u64,
-    /// Its occurrences.
+    /// The number of occurrences of the word.
     pub tokens: u64,
 }
 
@@ -24,10 +24,10 @@ impl Count {
 
 /// Counts of words in bounded memory, gathered chunk by chunk.
 ///
-/// The table holds one entry per distinct word. When it exceeds its limit, it drops the rarest words until it is half
-/// as large, and stores the largest dropped count as [`floor`](Self::floor). A word in no more documents than that may
-/// be missing, or undercounted by as much. Vocabularies with `min_df` well above the floor are not affected. Without
-/// dropping, the floor is 0 and every count is exact.
+/// The table holds one entry per distinct word. When the table exceeds its limit, it drops the rarest words until it is
+/// half as large, and stores the largest count that it dropped as [`floor`](Self::floor). A word in no more than
+/// `floor` documents may be missing. Other counts may be too small by up to `floor`. Vocabularies with `min_df` well
+/// above the floor are not affected. If nothing was dropped, the floor is 0 and every count is exact.
 #[derive(Clone, Debug)]
 pub struct WordCounts {
     table: HashMap<Box<str>, Count, FixedState>,

@@ -12,7 +12,7 @@ use super::writer::{BLOCK, END, HEAD, HEAD_BYTES, TAIL_BYTES, Tail, VERSION};
 use crate::bytes::Mapped;
 use crate::error::DataError;
 
-/// Blocks checked by one task.
+/// Number of blocks that one task checks.
 const CHECKED: usize = 256;
 
 /// Number of hashed bytes after which their pages are returned.

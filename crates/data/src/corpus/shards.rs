@@ -1,6 +1,6 @@
 //! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
 //!
-//! `shards.json` of the folder lists the digests of the shards. It is written last, so a folder without it is not a
+//! `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is not a
 //! corpus. The documents are those of all shards, concatenated.
 
 use std::ops::Range;
@@ -139,7 +139,7 @@ impl Corpus {
         runs
     }
 
-    /// Removes a folder's shards, so that it can hold another corpus.
+    /// Removes the shards of a folder, so that the folder can hold another corpus.
     ///
     /// # Errors
     /// Fails if a file cannot be removed.
@@ -237,7 +237,7 @@ impl Corpus {
 /// Documents of a part of a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The range of a shard among the given number of documents: from the first to before the end.
+/// The range of a shard's documents among all, with an exclusive end.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }

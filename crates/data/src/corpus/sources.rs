@@ -9,7 +9,7 @@ use super::bags::{BagReader, Bags, read_vocabulary};
 use super::compressed::{self, bare_name, read_error};
 use crate::error::DataError;
 
-/// Documents of a chunk, the unit of work. It is fixed, so results do not depend on the number of threads.
+/// Number of documents per chunk, the unit of work. It is fixed, so results do not depend on the number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
 /// Bytes after which a chunk of text is full.

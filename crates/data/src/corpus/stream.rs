@@ -21,7 +21,7 @@ pub struct NewDocument {
     pub id: Option<String>,
     /// The document's words in the vocabulary, or empty if it has none.
     pub document: Document,
-    /// Occurrences of words that are not in the vocabulary.
+    /// Number of occurrences of words that are not in the vocabulary.
     pub unknown: u64,
 }
 

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use crate::error::DataError;
+
 /// Splits text into words, in lower case and composed (Unicode's form NFC), within limits on their length.
 ///
 /// A word is a maximal run of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and
@@ -52,29 +54,29 @@ impl PartialEq for Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = DataError;
 
     /// Reads a regular expression (syntax of the crate `regex`) that matches no empty word.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, DataError> {
         let regex = Regex::new(text).map_err(|error| {
             let why = error.to_string();
             let last = why.lines().last().unwrap_or_default();
             let last = last.trim_start_matches("error: ");
-            format!("`{text}` is not a regular expression: {last}")
+            DataError::invalid(format!("`{text}` is not a regular expression: {last}"))
         })?;
         match regex.is_match("") {
             false => Ok(Self(regex)),
-            true => Err(format!(
+            true => Err(DataError::invalid(format!(
                 "`{text}` matches an empty word: require at least one character, for example with + instead of *"
-            )),
+            ))),
         }
     }
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = String;
+    type Error = DataError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, DataError> {
         text.parse()
     }
 }
@@ -104,7 +106,7 @@ impl Default for Tokeniser {
 
 /// The role of a character in a text.
 enum Role {
-    /// The character is part of a word and may start one.
+    /// The character is part of a word and may be its first.
     Letter,
     /// The character belongs to the word before it, if there is one.
     Trailing,
@@ -310,7 +312,7 @@ mod tests {
             tokeniser
         );
         for (text, said) in [("[a", "unclosed"), ("a*", "empty word")] {
-            let error = text.parse::<Pattern>().unwrap_err();
+            let error = text.parse::<Pattern>().unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

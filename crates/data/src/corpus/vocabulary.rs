@@ -20,16 +20,18 @@ pub enum Frequency {
 }
 
 impl FromStr for Frequency {
-    type Err = String;
+    type Err = DataError;
 
     /// An integer is a number of documents, and a number with a point (`0.1`, `1.0`) is a share.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, DataError> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
         }
         match text.parse() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
-            _ => Err("expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+            _ => Err(DataError::invalid(
+                "expected an integer number of documents (10), or a share of them from 0.0 to 1.0 (0.1)",
+            )),
         }
     }
 }
@@ -46,13 +48,13 @@ impl fmt::Display for Frequency {
 /// The conditions on a word of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct VocabularySettings {
-    /// It occurs in at least this number of documents.
+    /// A word must occur in at least this number of documents.
     pub min_df: Frequency,
-    /// It occurs in at most this number of documents.
+    /// A word must occur in at most this number of documents.
     pub max_df: Frequency,
-    /// It is among this number of words with the highest document frequency. Ties are broken alphabetically.
+    /// A word must be among this number of words with the highest document frequency. Ties are broken alphabetically.
     pub max_terms: Option<usize>,
-    /// It is not one of these words.
+    /// A word must not be one of these words.
     pub stop_words: StopWords,
 }
 
@@ -79,7 +81,8 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses words: their indices in `words`, by falling number of documents, with ties in alphabetical order.
+/// Chooses words. Returns their indices in `words` in order of decreasing number of documents, with ties in
+/// alphabetical order.
 ///
 /// # Errors
 /// Fails if no word remains, with the reason.

@@ -24,7 +24,7 @@ use super::file::Split;
 use crate::atomic::write_atomic;
 use crate::error::DataError;
 
-/// Documents of a block.
+/// Number of documents per block.
 pub const BLOCK: usize = 64;
 
 /// Version of the layout.

@@ -66,7 +66,7 @@ impl Rows {
         Self::open_within(path, HELD)
     }
 
-    /// [`open`](Self::open) with a limit on decompressed bytes.
+    /// Like [`open`](Self::open), but with a limit on decompressed bytes.
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does, and for a file beyond the limit.
@@ -291,7 +291,7 @@ impl Rows {
     /// Reads a row at its stored precision.
     ///
     /// # Panics
-    /// As [`read`](Self::read).
+    /// Panics as [`read`](Self::read) does.
     pub fn read_exact(&self, row: usize, out: &mut [f64]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);

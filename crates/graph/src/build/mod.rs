@@ -2,7 +2,7 @@
 //!
 //! All nodes are built here, so no pass has to repeat these rules. Folding uses the slow scalar definitions.
 //! Simplifications keep the value up to rounding and never turn a finite value into a non-finite one. `0 · x` becomes 0
-//! even if x might be infinite, because structural zeros of derivatives must vanish.
+//! even if x might be infinite, because derivatives that are structurally zero must vanish.
 
 mod simplify;
 mod structure;
@@ -106,7 +106,7 @@ impl Graph {
         self.uniform_value(id) == Some(value)
     }
 
-    /// The shape of an elementwise result: scalars broadcast, and all other shapes must be equal.
+    /// The shape of an elementwise result. Scalars broadcast, and all other shapes must be equal.
     ///
     /// # Panics
     /// Panics if the shapes do not agree, which is a bug in the caller (the front ends check sizes
@@ -127,7 +127,7 @@ impl Graph {
         shape
     }
 
-    /// An elementwise operation; scalars broadcast against the other shape.
+    /// An elementwise operation, in which scalars broadcast against the other shape.
     pub fn elem(&mut self, op: ElemOp, args: &[NodeId]) -> NodeId {
         assert_eq!(args.len(), op.arity(), "arguments of {}", op.name());
         let shape = self.broadcast_shape(args);

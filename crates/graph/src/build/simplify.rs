@@ -4,7 +4,7 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op};
 
 impl Graph {
-    /// `x` widened to `shape`, if an identity drops the other, wider operand.
+    /// `x` widened to `shape`, if an identity drops the other operand, which is wider.
     fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape {
             x
@@ -13,8 +13,8 @@ impl Graph {
         }
     }
 
-    /// b from `(a + b) − a`, or from elements of that sum minus elements of a. This is exact even if a is so large that
-    /// the difference would be pure rounding error, as for effects around a location with a tiny scale.
+    /// Returns b for `(a + b) − a`, or for elements of that sum minus elements of a. This is exact even if a is so
+    /// large that the difference would be pure rounding error, as for effects around a location with a tiny scale.
     fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
             Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
@@ -95,7 +95,7 @@ impl Graph {
         })
     }
 
-    /// x if a node is log Γ(x), also through an index.
+    /// Returns x if a node is log Γ(x), even behind an index.
     fn under_lgamma(&mut self, id: NodeId) -> Option<NodeId> {
         let is_lgamma = |graph: &Self, id: NodeId| graph.elem_op(id) == Some(ElemOp::Lgamma);
         if is_lgamma(self, id) {
@@ -140,9 +140,9 @@ impl Graph {
         Some(self.neg(rise))
     }
 
-    /// Takes the logarithm of a concatenation part by part if some parts are constants that contain zeros. The
-    /// derivative of the logarithm at zero is infinite, and multiplying it by a derivative of zero gives NaN. The
-    /// logarithm of a constant part has no derivative, so it avoids this.
+    /// Takes the logarithm of a concatenation part by part, if some parts are constants that contain zeros. The
+    /// derivative of the logarithm at zero is infinite, and its product with a derivative of zero is NaN. The logarithm
+    /// of a constant part has no derivative, so taking parts separately avoids this.
     fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
         let is_zero = |graph: &Self, part: NodeId| {
             (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))
@@ -163,8 +163,8 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// An operation on scalars and on tables that are read at the same indices more often than they have elements, such
-    /// as `sd * z[group]`. It is applied to the tables, and its results are read. Unread elements must not affect
+    /// An operation on scalars and on tables that are read at more indices than they have elements, such as `sd *
+    /// z[group]`. The operation is applied to the tables, and its results are read. Unread elements must not affect
     /// derivatives, which are multiplied by zero there. Only for sums and products are these finite for any values of
     /// the elements.
     pub(super) fn before_gather(

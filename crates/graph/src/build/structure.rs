@@ -240,7 +240,7 @@ impl Graph {
         merged
     }
 
-    /// A single gather if every part selects from the same value.
+    /// A single gather, if every part selects from the same value.
     fn adjacent_gathers(&mut self, parts: &[NodeId]) -> Option<NodeId> {
         let source = match self.op(parts[0]) {
             Op::Gather(_) => self.args(parts[0])[0],
@@ -396,7 +396,7 @@ impl Graph {
     }
 
     /// The hypergeometric function of `above` numerators, `below` denominators and the argument, concatenated in one
-    /// vector; or its derivatives of this order.
+    /// vector, or its derivatives of the given order.
     pub fn hypergeometric(
         &mut self,
         x: NodeId,
@@ -467,7 +467,7 @@ impl Graph {
     }
 
     /// Builds the node `op(args)` again in this graph with the constructors' folding and simplification. Passes rebuild
-    /// with it. Ids in `op` must already be of this graph.
+    /// with it. The ids in `op` must already belong to this graph.
     pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         match op {
             Op::Elem(op) => self.elem(op, args),

@@ -78,7 +78,8 @@ impl Graph {
         self.push(Op::Sum, &[x], Shape::SCALAR)
     }
 
-    /// A product as (scalar, rest), if it is a product with a scalar, or of data and a product with a scalar.
+    /// A product as (scalar, rest), if one factor is a scalar, or one factor is data and the other a product with a
+    /// scalar.
     fn scalar_of_product(&mut self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if let Some(split) = self.split_scalar_factor(x) {
             return Some(split);
@@ -88,7 +89,7 @@ impl Graph {
         Some((scalar, self.mul(data, rest)))
     }
 
-    /// The constant factor of a product of two vectors, and the other.
+    /// The constant factor of a product of two vectors, and the other factor.
     pub(crate) fn data_factor(&self, product: NodeId) -> Option<(NodeId, NodeId)> {
         let [a, b] = self.args(product)[..] else {
             return None;
@@ -243,7 +244,7 @@ impl Graph {
     }
 }
 
-/// Neumaier's compensated sum: folding must be as precise as the engine.
+/// Neumaier's compensated sum, because folding must be as precise as the engine.
 fn sum_of_numbers(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

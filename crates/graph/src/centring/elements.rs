@@ -3,8 +3,8 @@
 use super::{Group, Power, Taken, Way};
 use crate::ir::{Graph, NodeId};
 
-/// The coordinates of a group that have a power, and their replacements. `None` if none has a power. `own` are all
-/// coordinates.
+/// The coordinates of a group that have a power, and their replacements. `None` if no element has a power. `own` are
+/// all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

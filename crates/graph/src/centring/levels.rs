@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Group, coordinates};
 use crate::ir::{Graph, NodeId};
 
-/// Largest number of nodes in a location or a scale, times coordinates. Beyond it Jensen does not search for groups.
+/// Largest number of nodes in a location or a scale, times coordinates. Jensen does not search for groups in larger
+/// graphs.
 const EFFORT: usize = 1 << 26;
 
 /// The coordinates that a node depends on.
@@ -56,12 +57,11 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Largest number of levels of a hierarchy. Beyond it, the structure is a chain in time, whose elements follow each
-/// other.
+/// Largest number of levels of a hierarchy. Longer structures are chains in time, whose elements follow one another.
 const LEVELS: usize = 6;
 
 /// Groups by levels, from the ground up. If groups depend on each other, the first of them is omitted. Chains are
-/// omitted with all groups that they depend on.
+/// omitted together with all groups on which they depend.
 pub(super) fn levels(mut groups: Vec<(Group, BTreeSet<u32>)>) -> Vec<Vec<Group>> {
     let mut levels: Vec<Vec<(Group, BTreeSet<u32>)>> = Vec::new();
     while !groups.is_empty() {

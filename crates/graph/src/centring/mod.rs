@@ -1,21 +1,21 @@
 //! Finds hierarchies in a graph, and builds the same density over coordinates relative to their group.
 //!
-//! Elements θ with a location μ and a scale σ, both functions of other coordinates, form funnels: if the data are not
-//! informative about θ, its spread follows σ. Over θ̃ with
+//! Elements θ whose location μ and scale σ are functions of other coordinates form funnels: if the data say little
+//! about θ, its spread follows σ. Over θ̃ with
 //!
 //! ```text
 //! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
 //! ```
 //!
-//! they vanish for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one; σ₀ is a
+//! they vanish for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one. σ₀ is a
 //! typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the
-//! same posterior: Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic
-//! reparameterisation of probabilistic programs*, ICML 2020, whose form has σ₀ = 1.
+//! same posterior: The form with σ₀ = 1 is that of Papaspiliopoulos, Roberts and Sköld (2007) and of Gorinova, Moore
+//! and Hoffman, *Automatic reparameterisation of probabilistic programs*, ICML 2020.
 //!
-//! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), z itself is reparameterised, with location 0 and
-//! scale 1/τ: at the power 0, τ z is a coordinate.
+//! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), then z itself is reparameterised, with location 0
+//! and scale 1/τ. At the power 0, τ z is a coordinate.
 //!
-//! Multivariate effects with a covariance are conditioned on the information in the data; see `vectors`.
+//! Multivariate effects with a covariance are whitened according to the information in the data; see `vectors`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -42,7 +42,7 @@ pub use vectors::Site;
 /// The spread of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Independent elements with this positive scale: one number, or one per element.
+    /// Independent elements with this positive scale, which is one number, or one per element.
     Scale(NodeId),
     /// A vector whose covariance has this factor: the lower triangle of a matrix in column-major order.
     Factor(NodeId),
@@ -56,14 +56,14 @@ impl Spread {
     }
 }
 
-/// Values that the program gives a location. Both have one length or are scalars.
+/// Values to which the program gives a location and a scale. Both have the same length or are scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scattered {
     /// The values.
     pub values: NodeId,
-    /// Their location.
+    /// The location of the values.
     pub location: NodeId,
-    /// Their spread.
+    /// The spread of the values.
     pub spread: Spread,
 }
 
@@ -80,7 +80,7 @@ impl Scattered {
     }
 }
 
-/// Coordinates that scatter about a location.
+/// Coordinates with a location and a scale.
 #[derive(Clone, Debug)]
 struct Group {
     coordinates: Vec<u32>,
@@ -99,14 +99,14 @@ impl Group {
 pub struct Hierarchy {
     graph: Graph,
     levels: Vec<Vec<Group>>,
-    /// Coordinates that the program itself non-centres.
+    /// Coordinates that the program itself declares in non-centred form.
     by_hand: BTreeSet<u32>,
 }
 
 /// A coordinate of a group at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
-    /// Its location.
+    /// The location of the element.
     pub location: f64,
     /// The logarithm of its scale.
     pub log_scale: f64,
@@ -139,9 +139,9 @@ pub struct Recentred {
 }
 
 impl Hierarchy {
-    /// The groups among `scattered` of a graph whose first input has the coordinates and whose first output is the log
-    /// density; `None` if there are none. It counts only values that are coordinates, each once, and values with
-    /// location 0 and scale 1 that are multiplied by a quantity that depends on other coordinates.
+    /// The groups among `scattered` in a graph whose first input contains the coordinates and whose first output is the
+    /// log density; `None` if there are none. Only two kinds of values count: coordinates, each of them once, and
+    /// values with location 0 and scale 1 that are multiplied by a quantity that depends on other coordinates.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -225,8 +225,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// The density over recentred coordinates. Coordinates without a power or a site stay unchanged, and so do vectors
-    /// with such a coordinate.
+    /// The density over recentred coordinates. Coordinates without a power or a site do not change, and neither do
+    /// vectors that contain such a coordinate.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -346,7 +346,7 @@ impl Recentred {
     }
 }
 
-/// The coordinates with some replaced by elements of other nodes, in runs.
+/// The coordinates, with some replaced by elements of other nodes, in runs.
 pub(crate) fn assemble(
     out: &mut Graph,
     old: NodeId,
@@ -367,8 +367,8 @@ pub(crate) fn assemble(
     out.concat(&parts)
 }
 
-/// Coordinates about 0 with scale 1 that are multiplied by something: about 0 with its inverse as their scale. The first
-/// product of a coordinate counts.
+/// Coordinates with location 0 and scale 1 that are multiplied by a quantity. Their scale becomes the inverse of that
+/// quantity. The first product of a coordinate counts.
 fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     let unit = unit_normal(graph, scattered);
     if unit.is_empty() {
@@ -416,7 +416,7 @@ pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u3
         .collect()
 }
 
-/// The coordinates that are a node's elements, if all of them are.
+/// The coordinates that are a node's elements, if all its elements are coordinates.
 pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),

@@ -2,7 +2,7 @@ use super::*;
 use crate::density::{Execution, GraphDensity};
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
-/// log N(values | location, scale) summed, but for constants.
+/// Sum of log N(values | location, scale), up to constants.
 fn normal(g: &mut Graph, values: NodeId, location: NodeId, scale: NodeId) -> NodeId {
     let n = f64::from(g.shape(values).len);
     let off = g.sub(values, location);

@@ -1,13 +1,13 @@
 //! Vectors with a joint prior f ~ N(μ, L Lᵀ), with μ and L functions of other coordinates.
 //!
-//! Near a point, all factors except its prior contribute exp(bᵀf − fᵀ W f / 2), where W is diagonal if each element has
-//! separate data. Given the other coordinates f is then normal, and with
+//! Near a point, all factors except the prior of f contribute exp(bᵀf − fᵀ W f / 2), where W is diagonal if each
+//! element has its own data. Given the other coordinates f is then normal, and with
 //!
 //! ```text
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
 //! ```
 //!
-//! z̃ is standard normal in all cases. With b = W = 0, z̃ is u, the usual whitening; for large W the data determine f.
+//! z̃ is standard normal in all cases. With b = W = 0, z̃ is u, the usual whitening. For large W the data determine f.
 //! The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
 //! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006,
 //! section 3.4), held fixed at one point. The eigenvalues of R Rᵀ are at least 1, even if the covariance is nearly
@@ -25,9 +25,9 @@ use crate::scalar::evaluate;
 pub struct Site {
     /// The coordinate.
     pub coordinate: u32,
-    /// Its element of W, which is not negative.
+    /// The element of W, which is not negative.
     pub weight: f64,
-    /// Its element of b.
+    /// The element of b for this coordinate.
     pub pull: f64,
 }
 
@@ -47,8 +47,8 @@ impl Site {
 const DIRECTIONS: usize = 8;
 
 /// Ratio of the data's information to the prior's, averaged over a vector, above which it is conditioned on the data in
-/// addition to whitening. Below it, the rest of a posterior hardly distorts the whitened vector. A mean field of the
-/// whitened vector underestimates the ratio several times.
+/// addition to whitening. Below this value, the rest of a posterior hardly distorts the whitened vector. A mean field
+/// of the whitened vector underestimates the ratio several times.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
@@ -67,8 +67,8 @@ impl Hierarchy {
         })
     }
 
-    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors with little
-    /// information besides the prior, for which whitening is as good at a third of the cost.
+    /// The information at a point about each coordinate of multivariate effects. It is `None` for vectors that the
+    /// prior determines almost completely. For these, whitening is as good at a third of the cost.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {
@@ -192,7 +192,7 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     out.scatter_add(kept, &indices, n * n)
 }
 
-/// The coordinates of a group and their replacements; `None` if one of them has no site. `own` are all coordinates.
+/// The coordinates of a group and their replacements; `None` if any of them has no site. `own` are all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

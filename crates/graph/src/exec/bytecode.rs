@@ -3,8 +3,8 @@
 //! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, one of its
 //! instructions costs several times as much as the eight vector operations. Bodies have a dozen instructions of one row
 //! each and run tens of thousands of times a second. Here one function therefore runs all operations. Its operands are
-//! rows at known positions, and the last result goes directly to the caller's rows. A right-hand side of ten operations
-//! then takes a third of the time.
+//! rows at known positions, and the last result is written directly to the caller's rows. A right-hand side of ten
+//! operations then takes a third of the time.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::ops::{ElemOp, Op};
 /// Lanes of a block.
 const BLOCK: usize = 64;
 
-/// Rows of constants and of registers; those of inputs and outputs follow.
+/// Rows of constants and of registers, followed by those of inputs and outputs.
 const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;
@@ -36,7 +36,7 @@ struct RowAddress {
     row: u32,
 }
 
-/// The code of an instruction: the interpreter runs common operations itself, and others by their kernel.
+/// The code of an instruction. The interpreter runs common operations itself, and others by calling their kernel.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -71,7 +71,7 @@ struct Region {
     stride: usize,
 }
 
-/// The code of a graph of numbers. It is immutable while it runs, so threads can share it.
+/// The code of a graph of numbers. A program is immutable while it runs, so threads can share it.
 pub(crate) struct Bytecode {
     code: Vec<Instruction>,
     constants: Vec<f64>,
@@ -262,7 +262,7 @@ struct Writer<'a> {
     merged: Vec<bool>,
 }
 
-/// The product that is merged with an addition or subtraction: the merged operation, and the other operand.
+/// The product that is merged with an addition or subtraction: the merged operation and the other operand.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),
@@ -409,7 +409,7 @@ impl<'a> Writer<'a> {
         (work, args.to_vec())
     }
 
-    /// A register: the most recently freed one, or a new one.
+    /// A register: the one freed last, or a new one.
     fn register(&mut self) -> RowAddress {
         let row = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;

@@ -27,8 +27,8 @@ pub(crate) struct Extents {
 pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
-    /// The number of elements per record, if the operand runs along the record axis. Its extent is known when a batch
-    /// is bound.
+    /// The number of elements per record, if the operand runs along the record axis. The extent is known only when a
+    /// batch is bound.
     per_record: Option<usize>,
 }
 
@@ -83,8 +83,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The contracted extent is processed in pieces of this number of rows, so that a piece of the right factor remains in
-/// L1 while all rows of the result use it.
+/// The contracted extent is processed in pieces with this number of rows, so that a piece of the right factor remains
+/// in L1 while all rows of the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]

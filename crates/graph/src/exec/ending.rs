@@ -31,7 +31,7 @@ impl Ending {
     }
 
     /// Runs large factorisations and products, which do not check the interrupt, through `during`. `during` runs the
-    /// work on another thread, waits for it while the evaluation may continue, and reports whether it is done.
+    /// work on another thread, waits for it as long as the evaluation may continue, and reports whether it is done.
     /// Abandoned work must not disturb later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
@@ -56,11 +56,11 @@ impl fmt::Debug for Ending {
     }
 }
 
-/// Number of values computed between two checks: about a millisecond, ten thousand times the cost of a check.
+/// Number of values computed between two checks. They take about a millisecond, ten thousand times the cost of a check.
 const BETWEEN: usize = 1 << 20;
 
-/// Smallest number of values of a step that runs on a separate thread: a twentieth to half of a second. The thread and
-/// the copy of the operands cost a hundredth of that.
+/// Smallest number of values for which a step runs on a separate thread. They take a twentieth to half of a second. The
+/// thread and the copy of the operands cost a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
 /// The work of one thread since its last check.

@@ -18,8 +18,8 @@ enum Work {
     Map(NodeId, MapOp),
     /// Reduces its operands.
     Sink(Sink),
-    /// Sums log(1 + exp(·)) of its operand, with the index of the sum in the kernel. Also computes a node that is the
-    /// inverse logit of that operand.
+    /// Sums log(1 + exp(·)) of its operand, with the index of the sum in the kernel. Whether the instruction also
+    /// computes a node that is the inverse logit of that operand.
     Softplus(usize, Option<NodeId>),
     /// Computes a node, a linear predictor.
     Rows(NodeId),
@@ -27,13 +27,13 @@ enum Work {
     Columns(usize),
 }
 
-/// An instruction to be, with the nodes that it reads.
+/// A planned instruction, with the nodes that it reads.
 struct Task {
     work: Work,
     reads: Vec<NodeId>,
 }
 
-/// Tile registers: the free ones, and the node in each of the others.
+/// Tile registers: the free ones, and the node stored in each of the others.
 #[derive(Default)]
 struct Registers {
     free: Vec<u32>,
@@ -42,7 +42,7 @@ struct Registers {
 }
 
 impl Registers {
-    /// A register for a node: the most recently freed one, or a new one.
+    /// A register for a node: the one freed last, or a new one.
     fn take(&mut self, id: NodeId) -> u32 {
         let register = self.free.pop().unwrap_or_else(|| {
             self.in_use += 1;
@@ -135,7 +135,7 @@ impl Planner<'_> {
         });
     }
 
-    /// The operand locations of a future instruction.
+    /// The operand locations of an instruction that is still to be emitted.
     fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
         task.reads
             .iter()
@@ -278,7 +278,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The rows into which a sum or scatter adds, zero before its first instruction.
+    /// The rows to which a sum or scatter adds. They are zero before its first instruction.
     pub(super) fn sink_rows(&mut self, id: NodeId) -> u32 {
         let Region::Arena(slot) = self.args_of[&id].region else {
             unreachable!("sinks have rows")

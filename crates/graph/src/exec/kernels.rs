@@ -1,8 +1,8 @@
 //! Row kernels: an elementwise operation over `rows × lanes` elements.
 //!
 //! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
-//! element, the same in every lane: constants and shared data). The compiler distinguishes the two cases, but not the
-//! position of the next row (a stride, or an index list).
+//! element, which is the same in every lane: constants and shared data). The compiler distinguishes the two cases, but
+//! not the position of the next row (a stride, or an index list).
 
 use std::marker::PhantomData;
 
@@ -233,11 +233,11 @@ trait SlowOp {
     fn value(args: [f64; 3]) -> f64;
 }
 
-/// As [`map`], lane by lane with the slow definition. It is compiled once for all instruction sets, because such
-/// functions use none.
+/// Like [`map`], but with the slow definition in each lane. It is compiled once for all instruction sets, because slow
+/// definitions use no vector instructions.
 ///
 /// # Safety
-/// The planner gives operands and a destination with that many rows and lanes.
+/// The planner guarantees that the operands and the destination have these rows and lanes.
 unsafe fn slow_map<F: SlowOp, M: Splats>(
     dst: *mut f64,
     args: *const Operand,
@@ -279,7 +279,7 @@ impl RowOp for NegMulAddRow {
     }
 }
 
-/// Operations on splat operands alone are computed when data are bound, never by a kernel.
+/// Operations whose operands are all splat are computed when data are bound, and never by a kernel.
 const ALL_SPLAT: &str = "a lane operation has a lane operand";
 
 /// A kernel for each layout of the operands.
@@ -347,7 +347,7 @@ macro_rules! select_arity {
     };
 }
 
-/// The kernels of a row: by its vector kernel or, without one, by its slow definition.
+/// The kernels of a row: its vector kernel or, if there is none, its slow definition.
 macro_rules! row {
     ($variant:ident ($($arg:ident)*) $value:expr, []) => {
         impl SlowOp for tags::$variant {

@@ -1,4 +1,4 @@
-//! Offsets of values in the arena: first fit over lifetimes.
+//! Offsets of values in the arena, assigned by first fit over their lifetimes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,7 +11,7 @@ pub(crate) struct Slot {
     pub offset: usize,
 }
 
-/// First fit over the lifetimes; returns the number of rows.
+/// Assigns offsets by first fit over the lifetimes, and returns the number of rows.
 pub(crate) fn allocate(slots: &mut [Slot]) -> usize {
     let mut order: Vec<usize> = (0..slots.len())
         .filter(|&k| slots[k].first != usize::MAX)

@@ -1,8 +1,9 @@
 //! Lane kernels of products, triangular systems and Cholesky factors of larger matrices.
 //!
 //! In a matrix of lanes, consecutive elements of a column are one row of lanes apart, so a few of them fill a cache.
-//! Here operands are copied, eight lanes at a time, into panels of `T` rows or columns whose elements are contiguous in
-//! the order in which one loop reads them, and `T × T` sums stay in registers. Each element is used `T` times.
+//! Here operands are copied, eight lanes at a time, into panels of `T` rows or columns. The elements of a panel are
+//! contiguous in the order in which a loop reads them, and the `T × T` sums stay in registers. Each element is used `T`
+//! times.
 
 use jensen_math::simd::{F64x8, LANES};
 
@@ -20,17 +21,17 @@ const DEPTH: usize = 64;
 /// Bytes of a cache line, which eight lanes fill.
 const LINE: usize = 64;
 
-/// Whether a product of these extents is made of panels.
+/// Whether a product with these extents is computed from panels.
 pub(super) fn is_product(m: usize, k: usize, n: usize) -> bool {
     m >= LEAST && k >= LEAST && n >= LEAST_COLUMNS
 }
 
-/// Whether a triangular system is.
+/// Whether a triangular system is solved with panels.
 pub(super) fn is_system(n: usize, columns: usize) -> bool {
     n >= LEAST && columns >= LEAST_COLUMNS
 }
 
-/// Whether a Cholesky factor is.
+/// Whether a Cholesky factor is computed with panels.
 pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }
@@ -172,7 +173,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// A system of the transpose is one of the lower triangle with rows, columns and unknowns in reverse.
+/// A system with the transpose equals a system with the lower triangle, with rows, columns and unknowns in reverse
+/// order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     dst: *mut f64,

@@ -28,7 +28,7 @@ pub(crate) enum Region {
     Arena(u32),
     /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values: one number per element.
+    /// Constants and shared values, with one number per element.
     Pool,
     /// A tile register of the running kernel.
     Register(u32),
@@ -250,7 +250,7 @@ pub(crate) enum Step {
         offset: usize,
         /// Operands and their elements.
         args: Vec<(Arg, usize)>,
-        /// Elements of the result.
+        /// Number of elements of the result.
         rows: usize,
     },
 }
@@ -260,7 +260,7 @@ pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// Constants, followed by memory for the shared values that binding computes.
     pub constants: Vec<f64>,
-    /// Shared values: node, offset in the pool, elements at full capacity.
+    /// Shared values: the node, its offset in the pool, and its number of elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
@@ -270,7 +270,7 @@ pub(crate) struct Plan {
     pub outputs: Vec<(Arg, Shape)>,
     /// Whether kernels include products with long matrices.
     pub streams: bool,
-    /// Instructions, for reports.
+    /// Number of instructions, which reports show.
     pub instructions: usize,
     /// Approximate number of rows that each step moves per lane.
     pub costs: Vec<usize>,

@@ -8,11 +8,11 @@ use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 
-/// Largest number of columns of a step. Their coefficients, for a block of lanes, fit in the nearest cache.
+/// Largest number of columns of a step. The coefficients for a block of lanes fit in the nearest cache.
 pub(crate) const COLUMNS_OF_STEP: usize = 16;
 
-/// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes: numbers of data times one row
-/// of lanes each, without index lists.
+/// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes. Each term is numbers of
+/// data times one row of lanes, without index lists.
 pub(crate) type RowsKernel =
     unsafe fn(*mut f64, *const [Operand; 2], usize, *const Operand, usize, usize);
 
@@ -39,7 +39,7 @@ impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> 
     const SPLAT: bool = SPLAT;
 }
 
-/// Rows of a predictor at a time.
+/// Number of rows of a predictor that are computed together.
 const ROWS: usize = 4;
 
 /// `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.
@@ -226,7 +226,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The kernel of linear predictors with an added value: nothing, a number, or a row of lanes per row.
+/// The kernel of linear predictors with an added value, which is nothing, a number, or a row of lanes per row.
 pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     match splat {
         None => by_rows_fn::<Addition<false, false>>(simd),

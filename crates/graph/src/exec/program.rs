@@ -15,7 +15,7 @@ use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
 use crate::scalar;
 
-/// A tile of this many elements in each register: a dozen live registers stay in L1.
+/// Number of elements in a tile in each register. A dozen live registers of this size stay in L1.
 const TILE: usize = 256;
 
 /// Bytes of arena that may stay in L2.
@@ -24,10 +24,11 @@ const CACHE_TARGET: usize = 640 * 1024;
 /// The widest block of lanes.
 const WIDEST: usize = 256;
 
-/// A tile of its rows and those of a matrix: more rows share the loads and stores of every column.
+/// Number of elements in a tile with the rows of a matrix. With more rows, the loads and stores of every column are
+/// shared.
 const TILE_OF_PRODUCTS: usize = 1024;
 
-/// The widest block of lanes there.
+/// The widest block of lanes in such a tile.
 const WIDEST_PRODUCTS: usize = 64;
 
 /// The widest block for solvers, where each solve takes the work of hundreds of kernels.
@@ -35,8 +36,8 @@ const WIDEST_SOLVED: usize = 64;
 
 /// A planned graph with bound record data. It is immutable while it runs, so threads can share it.
 ///
-/// Binding another batch of records ([`Program::bind`]) only gathers data and keeps the plan. Clones share graph and
-/// plan, and each has its own batch.
+/// Binding another batch of records ([`Program::bind`]) only gathers data, and does not change the plan. Clones share
+/// graph and plan, and each has its own batch.
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
@@ -89,7 +90,7 @@ impl Program {
         program
     }
 
-    /// Sets an external interrupt of runs. Each output that is not computed in time is NaN. It applies to arenas that
+    /// Sets an external interrupt of runs. Every output that is not computed in time is NaN. It applies to arenas that
     /// are created later.
     pub fn end_by(&mut self, ending: &Ending) {
         self.ending = ending.clone();
@@ -103,8 +104,7 @@ impl Program {
         self.bind_shared(batch, &[]);
     }
 
-    /// Binds a batch of records and the values of shared inputs (`inputs[slot]`; per-lane slots are
-    /// not read).
+    /// Binds a batch of records and the values of shared inputs (`inputs[slot]`). Per-lane slots are not read.
     pub(crate) fn bind_shared(&mut self, batch: &[u32], inputs: &[&[f64]]) {
         assert!(
             batch.len() <= self.capacity,
@@ -209,7 +209,8 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program. Its solvers are `rough` or have the requested precision.
+    /// Scratch memory for this program. Its solvers have reduced precision if `rough`, and otherwise the requested
+    /// precision.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
@@ -322,8 +323,8 @@ impl Program {
     }
 }
 
-/// Whole vectors of lanes: few enough that the rows in use remain in L2, but not so few that instructions cost more
-/// than the work they dispatch.
+/// Number of lanes in whole vectors. It is so small that the rows in use remain in L2, but large enough that
+/// instructions cost less than the work that they dispatch.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
@@ -475,8 +476,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes a dense step on copies of its operands, because the evaluation may abandon it: `rows` rows from `dst`
-    /// on.
+    /// Executes a dense step on copies of its operands, because the evaluation may abandon the step: `rows` rows from
+    /// `dst` on.
     unsafe fn dense_apart(
         &self,
         kernel: DenseKernel,

@@ -54,8 +54,8 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one per lane. `inputs[slot]` has the
-    /// same layout.
+    /// The values of all outputs: `len` elements for a shared input, and `len × lanes` for a per-lane input.
+    /// `inputs[slot]` has the same layout.
     ///
     /// # Panics
     /// Panics if an input does not have the length of its slot.

@@ -1,11 +1,11 @@
-//! Sums of log(1 + exp(·)) over rows, plain and weighted by a column of data, together with inverse logits: the terms
-//! of logistic and negative binomial likelihoods.
+//! Sums of log(1 + exp(·)) over rows, both plain and weighted by a column of data, together with inverse logits. They
+//! are the terms of logistic and negative binomial likelihoods.
 //!
 //! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
-//! of each element would cost as much as all other work. The product is stored minus 1, with full precision if each
-//! exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight share a
-//! product: counts have few values. If the weights are known when the graph is planned, the plan stores products of all
-//! rows with the sums, and otherwise products of a few rows.
+//! of each element would cost as much as all other work. The product minus 1 is stored, so that it has full precision
+//! if every exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight
+//! share a product, because counts have few distinct values. If the weights are known when the graph is planned, the
+//! plan stores products of all rows with the sums. Otherwise it stores products of a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) struct Softpluses {
 }
 
 impl Softplus {
-    /// Its operands: x, and its weights.
+    /// The operands: x, and its weights.
     pub fn reads(&self) -> Vec<NodeId> {
         let weights = self.weighted.map(|(column, _)| column);
         [Some(self.x), weights].into_iter().flatten().collect()
@@ -106,7 +106,7 @@ impl Planner<'_> {
         all
     }
 
-    /// The instruction of sums with operands `read`, and a target for inverse logits if they are stored.
+    /// The instruction for sums with operands `read`, with a target for inverse logits if these are stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
@@ -172,7 +172,7 @@ pub(crate) struct Classes {
     /// For each row, the index of its weight.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot and offset of the rows of their products.
+    /// The slot and the offset of the rows of the classes' products.
     pub products: (u32, usize),
 }
 
@@ -217,8 +217,8 @@ impl Products<'_> {
 }
 
 /// `dst[r] = inv_logit(a[r])` if there is a destination, `plain += Σ log1p_exp(a[r])` and `weighted += Σ w[r] ·
-/// log1p_exp(a[r])` if there are such sums. Arguments: destination, both sums, `[a, w]`, products of classes of w,
-/// rows, lanes.
+/// log1p_exp(a[r])` if there are such sums. The arguments are the destination, both sums, `[a, w]`, products for the
+/// classes of w, rows, and lanes.
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
@@ -227,7 +227,7 @@ const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// Largest number of distinct weights. For a block of lanes, their products take a share of the cache.
+/// Largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
 const MOST_CLASSES: usize = 64;
 
 /// The variants of a kernel, at compile time.
@@ -244,10 +244,10 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
     const WEIGHTS: u8 = WEIGHTS;
 }
 
-/// Rows that are sorted by weight at a time.
+/// Number of rows that are sorted by weight together.
 const SORTED: usize = 16;
 
-/// Number of factors below 2 whose product is far from overflow.
+/// Number of factors below 2 whose product is certain not to overflow.
 const FACTORS: usize = 512;
 
 /// Some rows in runs of one weight each.
@@ -261,7 +261,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Runs of `count` rows from `first` on.
+    /// Runs of `count` rows, starting at `first`.
     ///
     /// # Safety
     /// They are rows of the operand, at most [`SORTED`].
@@ -335,7 +335,8 @@ unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usi
     found
 }
 
-/// Takes a row into `positive` parts and the `excess` of a product over 1, `W` vectors of lanes from `out.lane` on.
+/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes from `out.lane`
+/// on.
 ///
 /// # Safety
 /// As for [`parts`].
@@ -375,8 +376,8 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
 /// Computes all rows for `W` vectors of lanes.
 ///
 /// # Safety
-/// `a` and the inverse logits, if they are stored, have these rows; `out.lane` begins `W` vectors of their lanes and of
-/// the sums.
+/// `a` and the inverse logits, if they are stored, have these rows; `W` vectors of lanes start at `out.lane`, in these
+/// rows and in the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];

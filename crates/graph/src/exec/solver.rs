@@ -15,23 +15,23 @@ use crate::solver::{self, Engine, Kept, Roles};
 /// A planned pass of a solver.
 pub(crate) struct Call {
     solver: Arc<Solver>,
-    /// The same with looser tolerances.
+    /// The pass with looser tolerances.
     rough: Solver,
     pass: Pass,
     programs: Roles<Code>,
-    /// Lanes that are solved together.
+    /// Number of lanes that are solved together.
     group: usize,
     /// The memo that it shares with another pass with the same arguments.
     pub memo: Option<usize>,
 }
 
-/// Runs of the body that one solve is reckoned as, for sharing work among threads.
+/// Estimated number of runs of the body per solve, for dividing work among threads.
 const RUNS: usize = 200;
 
 /// Scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// For each memo, one per group of lanes. Cleared when a program starts.
+    /// For each memo, one per group of lanes. A program clears them when it starts.
     memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,
@@ -44,7 +44,7 @@ enum Code {
     Program(Program),
 }
 
-/// Its scratch memory.
+/// The scratch memory of the evaluator.
 enum Memory {
     Bytecode(BytecodeArena),
     Program(Arena),
@@ -84,10 +84,11 @@ impl Code {
     }
 }
 
-/// Code with its memory, until an interrupt. From then on all results are NaN, at which a solver stops.
+/// Code with its memory, until an interrupt. After an interrupt all results are NaN, and a solver stops at the first
+/// NaN.
 struct Running<'a> {
     code: Machine<'a>,
-    /// Numbers of a lane that are computed in addition to each run: a factored system is solved.
+    /// Work per lane and run in addition to the code, because a factored system is solved.
     beside: usize,
     patience: &'a Patience,
 }

@@ -1,8 +1,8 @@
 //! The assignment of nodes to steps: the role of every node and the stage of its kernel.
 //!
-//! A node's stage is at least that of its fused arguments (elementwise values of the same shape) and one more than that
-//! of arguments that must be complete first. All nodes of one (stage, shape) form one kernel. Afterwards, a node whose
-//! users all run later moves to the earliest user, if that avoids storing the node in between.
+//! A node's stage is at least the stage of its fused arguments (elementwise values of the same shape), and one more
+//! than the stage of arguments that must be complete first. All nodes of one (stage, shape) form one kernel.
+//! Afterwards, a node whose users all run later moves to the earliest user, if that avoids storing the node in between.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -39,7 +39,7 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// The number of times that the kernel's operations and the sinks `inside` read each operation.
+    /// The number of times that the kernel's operations, and the sinks in `inside`, read each operation.
     pub(crate) fn reads(
         &self,
         graph: &Graph,
@@ -69,7 +69,7 @@ pub(crate) struct Stages {
     pub uses: Vec<u32>,
     /// The kernel stage of elementwise nodes, the step stage of dense ones.
     stage: Vec<u32>,
-    /// The stage from which a value can be read by any step.
+    /// The first stage from which any step can read a value.
     ready: Vec<u32>,
 }
 
@@ -86,7 +86,7 @@ fn role(graph: &Graph, id: NodeId, known: bool) -> Role {
     }
 }
 
-/// The operand of a sum or scatter: for a product with a long matrix, the vector.
+/// The operand of a sum or scatter. For a product with a long matrix, it is the vector.
 fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
     let args = graph.args(id);
     match streamed(graph, id) {
@@ -206,7 +206,7 @@ impl Stages {
     }
 
     /// Moves elementwise nodes to the earliest of their users if all users are elementwise values of the same shape in
-    /// later kernels, unless an argument would then have to be stored instead.
+    /// later kernels, unless this would require storing an argument instead.
     fn delay(&mut self, graph: &Graph, outputs: &[NodeId]) {
         // The stage of the earliest fused user. `None` once a user pins the node to its stage.
         let mut earliest: Vec<Option<u32>> = vec![Some(u32::MAX); graph.len()];

@@ -1,8 +1,8 @@
 //! Constrained values of unconstrained parameters, with log-Jacobians.
 //!
 //! The transforms are those of the Stan reference manual, except for the simplex, which uses stick breaking as Stan did
-//! before 2.37; `jensen-stan` uses today's log-ratios. Both give the same posterior, but a point on the unconstrained
-//! scale corresponds to different simplexes.
+//! before 2.37. `jensen-stan` uses the isometric log-ratio transform of current Stan. Both give the same posterior, but
+//! the same point on the unconstrained scale corresponds to different simplexes.
 
 use super::{Expr, Operand};
 

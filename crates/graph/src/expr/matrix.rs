@@ -4,7 +4,7 @@ use super::Expr;
 use crate::ir::Graph;
 use crate::ops::MatMul;
 
-/// A matrix: the elements of a vector, column after column.
+/// A matrix that contains the elements of a vector, column by column.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'b> {
     elements: Expr<'b>,

@@ -97,7 +97,7 @@ unary! {
     abs => Abs;
     /// −1, 0 or 1.
     sign => Sign;
-    /// The largest integer that is not larger.
+    /// The largest integer not above x.
     floor => Floor;
     /// `eˣ`.
     exp => Exp;

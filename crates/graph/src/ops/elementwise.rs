@@ -1,13 +1,13 @@
 //! The table of elementwise operations.
 //!
-//! A row states: variant and name; the arguments; `value`, the slow scalar definition; `kernel`, the same over eight
-//! lanes (operations too rare to vectorise have none and take the slow definition lane by lane); `single`, if the
-//! operation has a fast kernel in single precision, the same over sixteen of those (others use the slow definition
-//! there); `partials`, the derivative with respect to each argument as a graph expression of the arguments and the
-//! result `out` (`zero` where it is zero almost everywhere); `range`, if known, the range of the values given those of
-//! the arguments; `harmless`, if an argument may lie where the operation is undefined or has an infinite slope, for
-//! each argument a substitute on branches that are not taken; and `points`, arguments at which tests compare value,
-//! kernel and finite differences.
+//! A row states the variant, the name and the arguments, followed by these fields. `value` is the slow scalar
+//! definition. `kernel` computes eight lanes; operations too rare to vectorise have no kernel and use the slow
+//! definition lane by lane. `single` computes sixteen lanes in single precision; operations without it use the slow
+//! definition. `partials` are the derivatives with respect to each argument, as graph expressions of the arguments and
+//! the result `out` (`zero` where it is zero almost everywhere). `range`, if known, is the range of the values given
+//! the ranges of the arguments. `harmless` is needed if the operation is undefined or has an infinite slope for some
+//! arguments: it is a substitute for each argument on branches that are not taken. `points` are arguments at which
+//! tests compare value, kernel and finite differences.
 
 use jensen_math::special as sp;
 
@@ -18,8 +18,8 @@ use crate::ops::range::{
 };
 use crate::ops::slopes::*;
 
-/// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values,
-/// kernels, derivatives, tests) reads its columns of the same rows.
+/// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values, kernels, derivatives,
+/// tests) takes its columns from the same rows.
 macro_rules! elementwise_table {
     ($callback:ident) => {
         $callback! {
@@ -247,7 +247,7 @@ macro_rules! declare {
             }
 
             /// A number at which the operation is finite and smooth, for an argument in a range; `None` if the
-            /// operation is always so.
+            /// operation is finite and smooth everywhere.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))

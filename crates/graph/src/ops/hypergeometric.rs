@@ -12,9 +12,9 @@ pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
     special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
-/// The next derivatives of a hypergeometric function's adjoint, or of its gradient's: they are symmetric. Third
+/// The next derivatives of the adjoint of a hypergeometric function or of its gradient; they are symmetric. Third
 /// derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
-/// approximations need derivatives of a likelihood up to the fourth, and do not support this function.
+/// approximations need derivatives of a likelihood up to the fourth order, so they do not support this function.
 pub(super) fn along(
     g: &mut Graph,
     [above, below, order]: [u32; 3],

@@ -23,11 +23,11 @@ use crate::ir::{ConstId, IndexId, RecordId, SolverId};
 /// Extents of a matrix product: `m × k` times `k × n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatMul {
-    /// Rows of the result.
+    /// Number of rows of the result.
     pub m: u32,
     /// The contracted extent.
     pub k: u32,
-    /// Columns of the result.
+    /// Number of columns of the result.
     pub n: u32,
     /// The left factor is stored transposed (as `k × m`).
     pub left_transposed: bool,
@@ -49,7 +49,7 @@ pub enum ScatterMap {
 /// Largest number of sources of one scatter. Longer sums nest.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources, in order; unused slots are [`ScatterMap::All`].
+/// The maps of a scatter's sources, in order. Unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
 /// The operation of a node on its arguments. Matrices are column-major.
@@ -88,8 +88,8 @@ pub enum Op {
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),
-    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix; only the lower
-    /// triangle is read. A matrix that is not positive definite makes the lane NaN.
+    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix, of which only the lower triangle is
+    /// read. A matrix that is not positive definite makes the lane NaN.
     Cholesky {
         /// Extent.
         n: u32,
@@ -98,7 +98,7 @@ pub enum Op {
     TriSolve {
         /// Extent of L.
         n: u32,
-        /// Columns of B.
+        /// Number of columns of B.
         cols: u32,
         /// Solve with the transpose.
         transposed: bool,
@@ -107,7 +107,7 @@ pub enum Op {
     Solve {
         /// Extent of A.
         n: u32,
-        /// Columns of B.
+        /// Number of columns of B.
         cols: u32,
         /// Solve with the transpose.
         transposed: bool,
@@ -124,8 +124,9 @@ pub enum Op {
         n: u32,
     },
     /// Eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The argument
-    /// is the real part followed by the imaginary part. The result has the eigenvalues and then the eigenvectors in the
-    /// same layout, and then a matrix with 1 for the component of each vector that is made positive and 0 elsewhere.
+    /// consists of the real part followed by the imaginary part. The result consists of the eigenvalues, the
+    /// eigenvectors in the same layout, and a matrix with 1 for the component of each vector that is made positive and
+    /// 0 elsewhere.
     Eigen {
         /// Extent.
         n: u32,
@@ -136,9 +137,9 @@ pub enum Op {
     /// elements. Order 0 is its value, order 1 its gradient, and order 2 its second derivatives, with one column per
     /// element.
     Hypergeometric {
-        /// Numerators.
+        /// Number of numerators.
         above: u32,
-        /// Denominators.
+        /// Number of denominators.
         below: u32,
         /// The derivatives.
         order: u32,

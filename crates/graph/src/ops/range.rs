@@ -129,7 +129,7 @@ impl ValueRange {
         }
     }
 
-    /// For a function that is 0 only at 0 and never negative.
+    /// The range of a function that is 0 only at 0 and never negative.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }
@@ -142,7 +142,7 @@ impl ValueRange {
         }
     }
 
-    /// For a function that is positive if its argument is.
+    /// The range of a function that is positive if its argument is positive.
     pub(crate) fn positive_if_positive(self) -> Self {
         match self.positive() {
             true => Self::at_least(0.0, true),
@@ -151,19 +151,20 @@ impl ValueRange {
     }
 }
 
-/// A number to replace an argument in a range, if the operation has no value or no finite slope for some of it.
+/// A number that replaces an argument in a range, if the operation has no value or no finite slope for part of the
+/// range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
-/// Every argument will do.
+/// Every argument is harmless.
 pub(crate) const ANY: Harmless = |_| None;
 /// Arguments must be above 0.
 pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5);
 /// Arguments must not be below 0.
 pub(crate) const NONNEGATIVE: Harmless = |range| (!range.nonnegative()).then_some(0.5);
-/// Arguments must be far from overflow.
+/// Arguments must not be close to overflow.
 pub(crate) const MODEST: Harmless =
     |range| (!(range.low > -700.0 && range.high < 700.0)).then_some(0.5);
-/// Arguments have bounds that ranges are not compared with: within (0, 1), or not 0.
+/// Arguments have bounds that are not compared with ranges: within (0, 1), or not 0.
 pub(crate) const HALF: Harmless = |_| Some(0.5);
 /// Arguments must be below 0.
 pub(crate) const NEGATIVE: Harmless = |_| Some(-0.5);

@@ -1,9 +1,10 @@
-//! Derivatives of elementwise operations that need more than a line: graph expressions of the arguments and the result.
+//! Derivatives of elementwise operations that take more than one line, as graph expressions of the arguments and the
+//! result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// `x`, but ∞ if it is 0: a divisor for slopes that are infinite there. They count as 0, as in Stan Math
+/// `x`, or ∞ if it is 0, as a divisor for slopes that are infinite at 0. Such slopes count as 0, as in Stan Math
 /// (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
@@ -24,7 +25,7 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
-/// The derivative by x of log Φ(x), below zero of log Φ(x) + x² / 2, from its value.
+/// The derivative with respect to x of log Φ(x), or of log Φ(x) + x² / 2 for x below zero, computed from its value.
 pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
     let (zero, half) = (g.constant(0.0), g.constant(-0.5));
     let above = g.elem(ElemOp::Fmax, &[x, zero]);
@@ -49,7 +50,8 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// The derivative by x of a derivative by a, `by_a`, of `op`: the slope times (log x − ψ(a) − `by_a`).
+/// The derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a: the slope times (log
+/// x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);
@@ -68,7 +70,7 @@ fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     })
 }
 
-/// The derivative by t of the logarithm `out` of the incomplete beta function.
+/// The derivative with respect to t of the logarithm `out` of the incomplete beta function.
 pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> NodeId {
     let [log_x, log_y] = log_logits(g, t);
     let (x, y, norm) = (
@@ -82,7 +84,8 @@ pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative by t of a derivative `by_shape` of the logarithm of the incomplete beta function: by a, or by b.
+/// The derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete beta
+/// function with respect to a or b.
 pub(super) fn beta_mixed(
     g: &mut Graph,
     by_a: bool,
@@ -104,7 +107,8 @@ pub(super) fn beta_mixed(
     g.mul(slope, change)
 }
 
-/// The derivative by z of the logarithm `out` of Student's distribution function with n degrees of freedom.
+/// The derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees of
+/// freedom.
 pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, one) = (g.constant(0.5), g.constant(1.0));
     let (above, below) = (g.add(n, one), g.mul(half, n));
@@ -123,7 +127,8 @@ pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// The derivative by z of the derivative by n, `by_n`, of the logarithm of Student's distribution function.
+/// The derivative with respect to z of `by_n`, which is the derivative with respect to n of the logarithm of Student's
+/// distribution function.
 pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) -> NodeId {
     let value = g.elem(ElemOp::LogStudentCdf, &[n, z]);
     let slope = student_slope(g, [n, z], value);
@@ -166,7 +171,7 @@ pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.mul(density, gap)
 }
 
-/// The derivative by z of the logarithm `out` of the skew normal distribution function with shape a.
+/// The derivative with respect to z of the logarithm `out` of the skew normal distribution function with shape a.
 pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, norm) = (g.constant(-0.5), g.constant((2.0 * INV_SQRT_2PI).ln()));
     let (square, arm) = (g.square(z), g.mul(a, z));
@@ -200,7 +205,7 @@ fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     g.mul(two, square)
 }
 
-/// exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range that it is cut to.
+/// exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range to which it is truncated.
 pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeId) -> NodeId {
     let dip = dip(g, u);
     let power = g.mul(k, dip);
@@ -240,7 +245,7 @@ pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> 
     g.add(ratio, power)
 }
 
-/// `factor` times the difference or sum of the Bessel functions of the orders below and above.
+/// `factor` times the difference or sum of the Bessel functions of the next lower and next higher order.
 pub(super) fn neighbours(
     g: &mut Graph,
     op: ElemOp,
@@ -288,7 +293,7 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
 }
 
 /// The derivative of a quantile x of the beta distribution with respect to a shape: that of the distribution function,
-/// from `by_shape` of its logarithm, over the density.
+/// which follows from the derivative `by_shape` of its logarithm, divided by the density.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

@@ -1,8 +1,8 @@
 //! Operations that own a graph: differential equations, systems of equations and integrals of a function that is itself
 //! a graph, the *body*.
 //!
-//! Each is a function from one vector of arguments to one vector of results, with four passes that close
-//! differentiation up to Hessian-vector products. With J the derivative at x and H the one of `wᵀJ`,
+//! Each is a function from one vector of arguments to one vector of results. Its four passes suffice for values,
+//! gradients and Hessian-vector products. With J the derivative of f at x and H the derivative of `wᵀJ`,
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
@@ -26,23 +26,22 @@ pub struct Solver {
     /// The problem, and the method.
     pub kind: SolverKind,
     /// The body: three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root may
-    /// have two more outputs: the Jacobian, column-major, if it is known to be cheaper than its columns one by one,
-    /// and, if the equations are those of a maximum, the maximised function.
+    /// have two more outputs. One is the Jacobian in column-major order, if it is known to be cheaper than its columns
+    /// one by one. The other is the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 
 /// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
-    /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body
-    /// has a clock that runs from 0 to 1 between times, and the two times after the parameters. With
-    /// [`Method::Implicit`] it returns residuals of states, which are followed by their derivatives with respect to
-    /// time.
+    /// x: initial states, parameters, initial time, output times. Result: the states at each output time. The body has
+    /// a clock that runs from 0 to 1 between times, and the two times after the parameters. With [`Method::Implicit`]
+    /// the body returns residuals, and the states are followed by their derivatives with respect to time.
     Ode(Ode),
-    /// x: the start of the search, parameters; result: a root. The body has no clock.
+    /// x: the start of the search, parameters. Result: a root. The body has no clock.
     Root(Root),
-    /// x: limits, parameters; result: one integral. The body has a node for a clock, no states and limits first
-    /// among the parameters.
+    /// x: limits, parameters. Result: one integral. The clock of the body is a quadrature node. The body has no states,
+    /// and its first parameters are the limits.
     Integral(Integral),
 }
 
@@ -51,7 +50,7 @@ pub enum SolverKind {
 pub enum Pass {
     /// The function.
     Value,
-    /// Its derivative along a direction.
+    /// The derivative of the solution along a direction.
     Tangent,
     /// Products of weights with its derivatives.
     Adjoint,
@@ -73,12 +72,12 @@ impl Pass {
         Self::ALL[self as usize].1
     }
 
-    /// Whether it moves along a direction.
+    /// Whether the pass is a derivative along a direction.
     pub fn moves(self) -> bool {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }
 
-    /// Whether it takes weights and returns products with derivatives.
+    /// Whether the pass takes weights and returns products with derivatives.
     pub fn pulls(self) -> bool {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }
@@ -142,7 +141,7 @@ impl Solver {
         }
     }
 
-    /// The same pass, with differential equations only as accurate as the search for a starting point needs.
+    /// This pass with a lower accuracy of differential equations, which suffices for the search for a starting point.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {

@@ -9,7 +9,7 @@ use jensen_math::complex::{self, Complex64};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul};
 
-/// Eigenvalues, eigenvectors and which components are chosen, as [`Op::Eigen`](crate::ops::Op::Eigen) lays them out.
+/// Eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
 pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     let (re, im) = a.split_at(n * n);
     let a: Vec<Complex64> = re
@@ -30,7 +30,7 @@ pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     out
 }
 
-/// A complex matrix of the graph: its real and its imaginary part.
+/// A complex matrix of the graph, as its real and its imaginary part.
 #[derive(Clone, Copy)]
 struct Parts {
     re: NodeId,
@@ -286,7 +286,7 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Both parts in sequence, of the Hermitian part alone if only that matters.
+/// Both parts in sequence. If `hermitian`, they are the parts of the Hermitian part.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

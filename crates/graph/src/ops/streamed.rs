@@ -3,7 +3,7 @@
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// Fewer rows are a matrix like any other.
+/// Smallest number of rows. A matrix with fewer rows is treated like any other matrix.
 pub(crate) const SHORTEST: usize = 32;
 
 /// Largest number of columns of a matrix that is processed by rows of tiles.
@@ -22,7 +22,7 @@ pub(crate) struct Streamed {
     pub contracts: bool,
 }
 
-/// `id` as a product that is processed with the tiles of a kernel, if possible.
+/// `id` as a product that can be computed together with the tiles of a kernel, if possible.
 pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;

@@ -156,8 +156,8 @@ fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]
     x
 }
 
-/// Pivoted elimination: the solution and log |det|. Both are NaN for a singular matrix, or for a right-hand side that
-/// is not finite.
+/// Pivoted elimination, which gives the solution and log |det|. Both are NaN for a singular matrix, or for a right-hand
+/// side that is not finite.
 pub(crate) fn solve_value(
     n: usize,
     cols: usize,
@@ -458,7 +458,7 @@ pub(crate) fn vjp(
     }
 }
 
-/// The derivative of the maximum of x: equal elements share it, so a repeated element counts once.
+/// The derivative of the maximum of x. Equal elements share it, so a repeated element counts once.
 fn share_of_max(g: &mut Graph, x: NodeId, max: NodeId) -> NodeId {
     let at = g.elem(ElemOp::Eq, &[x, max]);
     let count = g.sum(at);
@@ -524,8 +524,8 @@ fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.mul(half, sum)
 }
 
-/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which infinite terms count as 0: vectors of one eigenvalue may
-/// rotate into each other, which does not affect functions of the space that they span.
+/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which infinite terms count as 0. Vectors of the same
+/// eigenvalue may rotate into each other, which does not affect functions of the space that they span.
 fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
     let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {

@@ -93,7 +93,7 @@ impl<'a> Folder<'a> {
         (columns > 2 && room).then_some((data, predictor))
     }
 
-    /// A predictor times data, of nodes made in `out`.
+    /// A predictor times data, built from nodes of `out`.
     fn scaled(&self, at: NodeId, data: &[f64], map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
         let graph = self.graph;
         let made = |id: NodeId| map[id.index()].expect("arguments stand before users");

@@ -1,4 +1,4 @@
-//! Dead code elimination: a new graph with only the nodes that the outputs need.
+//! Dead code elimination: a new graph that contains only the nodes that the outputs need.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};

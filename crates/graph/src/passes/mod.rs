@@ -1,6 +1,5 @@
-//! Graph → graph passes. Each rebuilds through the constructors, so folding, simplification and
-//! common subexpressions are applied again; the verifier runs after each one in tests and debug
-//! builds.
+//! Graph → graph passes. Each pass rebuilds the graph through the constructors, so folding, simplification and common
+//! subexpressions are applied again. In tests and debug builds the verifier runs after each pass.
 
 mod columns;
 mod compact;
@@ -16,14 +15,14 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// The standard pipeline before differentiation: re-rolling, compaction, and data factors moved into predictors'
-/// columns.
+/// The standard pipeline before differentiation: re-rolling, compaction, and moving data factors into the columns of
+/// predictors.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))
 }
 
-/// The same, interrupted by a reason from `asked` between passes.
+/// Like [`optimise`], but ends between passes once `asked` returns a reason.
 pub(crate) fn optimise_unless(
     graph: &Graph,
     asked: &dyn Fn() -> Option<String>,

@@ -1,8 +1,8 @@
 //! Computes equal elements of a sum once, for repeated records.
 //!
 //! Elements of a vector are equal if their entries of tables, their selections from other vectors and their rows of
-//! products all agree. A sum over such a vector becomes the weighted sum over its distinct elements, if these are
-//! few.
+//! products all agree. A sum over such a vector becomes the weighted sum over its distinct elements, if there are few
+//! of them.
 
 use std::collections::HashMap;
 

@@ -2,10 +2,10 @@
 //!
 //! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*: same operation, same source
 //! expression ([`crate::ir::Node::site`]), same length and arguments of the same classes, where the class of an
-//! argument is its pack, the vector it picks from, "constant", or the node itself. Because a pack's key only names
-//! classes that existed before its first member, no member can depend on another, and a recursion (an autoregression in
-//! the state) becomes one pack per step. Every pack of several members becomes one vector node, member by member, whose
-//! arguments are gathered from its arguments' packs; if the order matches, no gather is needed.
+//! argument is its pack, the vector it picks from, "constant", or the node itself. The key of a pack names only classes
+//! that existed before the pack's first member, so no member can depend on another. A recursion (an autoregression in
+//! the state) therefore becomes one pack per step. Every pack with several members becomes one vector node whose
+//! arguments are gathered from the packs of the members' arguments. If the order matches, no gather is needed.
 //!
 //! Long sums of scalars (the terms of a log density) become sums of packs, equal terms counted
 //! once with their multiplicity.
@@ -25,9 +25,9 @@ const SMALL: u32 = 32;
 /// Packs of small vectors need this many members, as their operations are vectors already.
 const VECTOR_MEMBERS: usize = 4;
 
-/// A pack is split by the identity of an element argument if that argument has at most this number of values, each at
-/// least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few components broadcasts, and `alpha[county]` is
-/// gathered.
+/// A pack is split by the identity of an element argument if that argument has at most this number of distinct values,
+/// each at least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few components broadcasts, and
+/// `alpha[county]` is gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 
@@ -95,7 +95,7 @@ struct Sums {
     interior: Vec<bool>,
 }
 
-/// The same outputs with unrolled copies packed into vectors; see the module documentation.
+/// A graph with the same outputs, in which unrolled copies are packed into vectors; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());
@@ -180,7 +180,7 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node, with those of commutative operations in the order of their classes, because the
+/// The arguments of a node. The arguments of commutative operations are in the order of their classes, because the
 /// constructors order them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
@@ -398,7 +398,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The node of `id` in the new graph; members of packs become elements on demand.
+    /// The node for `id` in the new graph. Members of packs become elements on demand.
     fn mapped(&mut self, id: NodeId) -> NodeId {
         if let Some(node) = self.map[id.index()] {
             return node;
@@ -656,8 +656,8 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// One argument of all members of a pack, with `len` elements each: a shared scalar, or the concatenated elements
-    /// (with scalars repeated).
+    /// One argument of all members of a pack, with `len` elements each: either a shared scalar, or the concatenated
+    /// elements (in which scalars are repeated).
     fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
         let scalar = self.graph.shape(column[0]).is_scalar();
         if scalar && column.iter().all(|&id| id == column[0]) {

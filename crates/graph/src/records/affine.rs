@@ -37,7 +37,7 @@ impl Data {
         matches!(self, Self::Constant(x) if *x == value)
     }
 
-    /// Whether the other is this times `factor`.
+    /// Whether `other` equals `factor` times this term.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         match (self, other) {
             (Self::Constant(a), Self::Constant(b)) => a * factor == *b,
@@ -170,7 +170,7 @@ impl Element {
     }
 }
 
-/// Terms that a form may have: beyond them a matrix product is the better form.
+/// Largest number of terms in a form. With more, a matrix product is better.
 const TERMS: usize = 4096;
 
 /// Visits every node, arguments before users.

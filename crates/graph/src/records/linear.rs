@@ -19,8 +19,8 @@ const WIDTH: usize = 4;
 /// Columns of data that the link may read.
 const COLUMNS: usize = 64;
 
-/// Predictors and link of a likelihood `ℓₙ(Aₙ z)`, found in its graph: every value that is affine in the draw and
-/// enters a non-affine operation is a predictor, and the operations after it, for one record, are the link.
+/// Predictors and link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw and
+/// enters a non-affine operation is a predictor. The operations after it, for one record, are the link.
 pub(super) struct Linear {
     predictors: Vec<Predictor>,
     /// The link's columns.
@@ -30,7 +30,7 @@ pub(super) struct Linear {
     pool: Mutex<Vec<LinkWorkspace>>,
 }
 
-/// The terms of one predictor: those whose coordinate is the same for all records, ascending, and the
+/// The terms of one predictor: in ascending order those whose coordinate is the same for all records, followed by the
 /// others.
 struct Predictor {
     coordinates: Vec<u32>,
@@ -67,8 +67,8 @@ impl Predictor {
         self.coordinates.len() + 2 * self.by_record.len()
     }
 
-    /// Writes the common coefficients of a record, and its own coordinates with their coefficients. A repeated
-    /// coordinate has the sum at one position.
+    /// Writes the common coefficients of a record, and its own coordinates with their coefficients. A coordinate that
+    /// occurs several times has the sum at one position.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {
@@ -114,7 +114,7 @@ struct LinkWorkspace {
     gradient: Vec<f64>,
 }
 
-/// Builds the link's graph: the likelihood with one record in place of all.
+/// Builds the link's graph, which is the likelihood with one record in place of all.
 struct Builder<'g> {
     from: &'g Graph,
     elements: Vec<Vec<Element>>,
@@ -122,7 +122,7 @@ struct Builder<'g> {
     data: Vec<Data>,
 }
 
-/// An element of the link's graph before it is made: its inputs are counted first.
+/// An element of the link's graph before it is built, because its inputs must be counted first.
 #[derive(Clone)]
 enum Leaf {
     Constant(f64),
@@ -501,8 +501,9 @@ impl LinkExpectations for Linear {
         });
     }
 
-    /// By the trapezoidal rule, whose error for a link that is analytic within π of the real line, such as the logistic
-    /// function, decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with standard deviation s.
+    /// Computed by the trapezoidal rule. For a link that is analytic within π of the real line, such as the logistic
+    /// function, its error decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with standard
+    /// deviation s.
     fn link_expectation(
         &self,
         batch: &[u32],

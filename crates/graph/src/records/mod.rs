@@ -29,7 +29,7 @@ use linear::Linear;
 pub use separate::{Dependence, Separation};
 use support::Support;
 
-/// Records of one evaluation: longer batches are evaluated a piece at a time.
+/// Number of records per evaluation. Longer batches are evaluated in pieces.
 const CAPACITY: usize = 1024;
 
 /// A prior and a likelihood given by graphs of the draw z. The likelihood is summed over the records of a batch.
@@ -84,8 +84,8 @@ impl BoundProgram {
 }
 
 impl RecordGraph {
-    /// Optimises, differentiates and plans both parts. Input 0 of either graph is the draw, output 0 a
-    /// scalar; the likelihood has a record axis.
+    /// Optimises, differentiates and plans both parts. In both graphs, input 0 is the draw and output 0 is a scalar.
+    /// The likelihood has a record axis.
     ///
     /// # Panics
     /// Panics if the graphs do not have the stated form, which is a bug in the front end.
@@ -96,7 +96,7 @@ impl RecordGraph {
     /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics as [`new`](Self::new) does.
     pub fn of_passing(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, false)
     }
@@ -145,7 +145,7 @@ impl RecordGraph {
         &self.differentiated
     }
 
-    /// Bytes of one thread's block of lanes, without the data of the records, which all threads share.
+    /// Bytes of the block of lanes of one thread, excluding the data of the records, which all threads share.
     pub fn block_bytes(&self) -> usize {
         self.prior.peak_bytes() + self.gradient.arena_bytes()
     }
@@ -178,8 +178,8 @@ impl RecordGraph {
         )
     }
 
-    /// Runs a program with `batch` bound over all lanes; the outputs of the lanes are *added* to `out`, one
-    /// matrix per output.
+    /// Runs a program with `batch` bound over all lanes. The outputs of the lanes are *added* to `out`, one matrix per
+    /// output.
     fn add<const N: usize>(
         &self,
         prototype: &Program,

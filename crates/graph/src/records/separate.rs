@@ -8,7 +8,7 @@ use crate::ops::{ElemOp, Op};
 pub enum Dependence {
     /// Not at all.
     Global,
-    /// One value for each record, from that record's data alone.
+    /// One value for each record, computed from the data of that record alone.
     Record,
     /// Linear in sums over records and in their number, with factors that depend on no record.
     Additive,
@@ -23,8 +23,8 @@ pub struct Separation {
 }
 
 impl Separation {
-    /// The dependence of a node on records. Inputs other than the first are values that carry over from one record to
-    /// the next, so all values that depend on them are [`Dependence::Interacting`].
+    /// The dependence of a node on records. Inputs other than the first carry values from one record to the next, so
+    /// all values that depend on them are [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
             let found = self.look(graph, NodeId::new(at));
@@ -75,7 +75,7 @@ impl Separation {
         }
     }
 
-    /// A value as (the part without records, the part that is linear in sums over records); `None` if records interact
+    /// A value as the part without records and the part that is linear in sums over records; `None` if records interact
     /// or each record has its own value.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {

@@ -6,7 +6,7 @@ use jensen_math::vmath::single as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// One operand of a run: contiguous elements, or one repeated element.
+/// One operand of a run: contiguous elements, or a single repeated element.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub at: *const f32,
@@ -182,10 +182,10 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// An operation without its own kernel, by its slow definition in double precision.
+/// An operation without its own kernel, computed by its slow definition in double precision.
 ///
 /// # Safety
-/// As a [`MapKernel`], with the operation's number of operands.
+/// As for [`MapKernel`], with the number of operands of the operation.
 pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
     let mut row = [0.0_f64; 3];
     for i in 0..n {

@@ -15,8 +15,8 @@
 //! | `sums` | sums over lanes, tile by tile |
 //!
 //! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over lanes; and values that
-//! depend on them. Only extents determine blocks and tiles, and every reduction runs in a fixed order, so bits do not
-//! depend on the number of threads.
+//! depend on these sums. Only extents determine blocks and tiles, and every reduction runs in a fixed order, so bits do
+//! not depend on the number of threads.
 
 mod block;
 mod kernels;

@@ -1,5 +1,5 @@
-//! The phases of an evaluation: shared values that lanes read, the lanes, and values that depend on sums over them; and
-//! the locations of values that outlive a phase.
+//! The phases of an evaluation (shared values that lanes read, the lanes, and values that depend on sums over them),
+//! and the locations of values that outlive a phase.
 
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ impl<'a> Phases<'a> {
         outputs.filter(is_late).collect()
     }
 
-    /// The values that the late outputs depend on.
+    /// The values on which the late outputs depend.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];
@@ -104,7 +104,7 @@ impl<'a> Phases<'a> {
         followed
     }
 
-    /// Whether a value is available when all sums are.
+    /// Whether a value is available as soon as all sums are computed.
     pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
         !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
     }
@@ -116,9 +116,9 @@ pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,
     /// The elements of all constants.
     pub(super) pool: Vec<f32>,
-    /// Elements of computed shared values.
+    /// Number of elements in computed shared values.
     pub(super) shared_len: usize,
-    /// Elements stored for every lane.
+    /// Number of elements stored for every lane.
     pub(super) kept_len: usize,
 }
 

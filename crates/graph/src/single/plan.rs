@@ -15,7 +15,7 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 use crate::single::Unsupported;
 use crate::single::kernels::{MapKernel, map_kernel};
 
-/// Elements of one tile register.
+/// Number of elements in a tile register.
 pub(super) const TILE: usize = 1024;
 
 /// The region of a value.
@@ -37,13 +37,13 @@ pub(super) enum Region {
     Register,
 }
 
-/// A value, or elements of one, in memory: element i of lane l is `l * stride + i` elements after the value's first (`i
-/// = 0` throughout for a uniform one).
+/// A value, or elements of one, in memory. Element i of lane l is `l * stride + i` elements after the value's first
+/// element (for a uniform value, always with `i = 0`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// Elements after the start of the value's first lane, for a part of a value.
+    /// Offset, in elements, from the start of the value's first lane, for a part of a value.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,
@@ -138,7 +138,7 @@ pub(super) enum Step {
 #[derive(Clone, Default)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
-    /// Elements of block memory for each lane.
+    /// Number of elements of block memory per lane.
     pub block_len: usize,
     pub registers: usize,
 }
@@ -148,7 +148,7 @@ pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// The locations of values; grows during planning.
+    /// The locations of values, which grow during planning.
     locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,

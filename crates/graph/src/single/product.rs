@@ -1,9 +1,9 @@
 //! Matrix products in single precision.
 //!
 //! The code reads both factors in place and holds a tile of the result in registers over the whole contraction. Each
-//! use of the weights covers few lanes, so rearranging them first, as for products of large matrices, would cost as
-//! much as it saves. If rows of the left factor are contiguous, a tile is a few vectors of rows times a few columns. If
-//! the contraction is contiguous, a tile is a block of inner products. The bits of an element do not depend on its
+//! use of the weights covers only a few lanes, so rearranging them first, as for products of large matrices, would cost
+//! as much as it saves. If rows of the left factor are contiguous, a tile is a few vectors of rows times a few columns.
+//! If the contraction is contiguous, a tile is a block of inner products. The bits of an element do not depend on its
 //! tile.
 
 use std::mem::MaybeUninit;
@@ -113,15 +113,15 @@ impl Task {
     }
 }
 
-/// The size of a tile: as large as possible with registers left for operands.
+/// The size of a tile, which is as large as possible while leaving registers for the operands.
 trait Tiling {
-    /// Vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
+    /// Number of vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
     const VECTORS: usize;
     /// Rows and columns of inner products, when contractions are contiguous.
     const INNER: (usize, usize);
 }
 
-/// For 32 registers of one vector each.
+/// Tiles for 32 registers of one vector each.
 struct Wide;
 
 /// For 16 registers, two of which form one vector.
@@ -137,7 +137,7 @@ impl Tiling for Narrow {
     const INNER: (usize, usize) = (2, 2);
 }
 
-/// Columns that are computed together.
+/// Number of columns that are computed together.
 const COLUMNS: usize = 6;
 
 /// Group `which` when `n` is divided into the smallest number of groups of at most `most`, as equal as possible: its
@@ -235,7 +235,7 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
     }
 }
 
-/// Vector `which` of the `R` from `at` on; the last one has `last` elements.
+/// Reads vector `which` of the `R` vectors that start at `at`. The last one has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
     // SAFETY: `tile` passes the first of `R` vectors of rows of one column, the last of which it counted to have `last`

@@ -12,7 +12,7 @@ use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
-/// Lanes of one block: enough for a product to run at full speed, few enough that every core has
+/// Number of lanes in one block: large enough for a product to run at full speed, and small enough that every core has
 /// blocks.
 const BLOCK: usize = 50;
 
@@ -25,9 +25,9 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// Elements stored for every lane.
+    /// Number of elements stored for every lane.
     kept_len: usize,
-    /// Elements of computed shared values.
+    /// Number of elements in computed shared values.
     shared_len: usize,
     pub(super) outputs: Vec<Location>,
     pub(super) tiles: Vec<Tile>,
@@ -45,7 +45,7 @@ pub struct SingleWorkspace {
 }
 
 impl SingleWorkspace {
-    /// Lends a tile of this thread.
+    /// Calls `work` with a tile that belongs to this thread.
     pub(super) fn with_tile(&self, len: usize, work: impl FnOnce(&mut [f32])) {
         let which = rayon::current_thread_index().unwrap_or(0) % self.tiles.len();
         let mut tile = self.tiles[which]
@@ -58,7 +58,7 @@ impl SingleWorkspace {
     }
 }
 
-/// Memory of one evaluation, as raw parts that blocks write disjointly.
+/// Memory of one evaluation, as raw parts to which blocks write disjointly.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub pool: *const f32,
@@ -295,8 +295,8 @@ impl SingleProgram {
         }
     }
 
-    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or one
-    /// lane after the other of a per-lane output.
+    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a shared output, or the
+    /// lanes of a per-lane output one after another.
     ///
     /// # Panics
     /// Panics if the output is an input or a constant.
@@ -322,7 +322,7 @@ impl Memory<'_> {
     /// The element of a value at lane `first` (not for block memory and registers).
     ///
     /// # Safety
-    /// The location belongs to the program this memory was made for.
+    /// The location belongs to the program for which this memory was created.
     pub(super) unsafe fn at(&self, location: &Location, first: usize) -> *mut f32 {
         // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
         unsafe {

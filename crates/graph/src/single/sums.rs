@@ -11,8 +11,8 @@ use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// Elements of a tile of a sum: few enough to stay in L2 for the next use, and enough that rearranging the left factor
-/// of its product is a small part of the work.
+/// Number of elements in a tile of a sum: small enough to stay in L2 until the next use, and large enough that
+/// rearranging the left factor of its product is a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
 /// Consecutive elements of an output that is a sum over lanes.
@@ -20,7 +20,7 @@ const TILE_ELEMENTS: usize = 1 << 13;
 pub struct Tile {
     /// The output.
     pub output: usize,
-    /// Its first element.
+    /// The first element of the tile.
     pub start: usize,
     /// Number of elements.
     pub len: usize,
@@ -60,7 +60,7 @@ enum Addend {
 pub(super) struct LaneSum {
     pub target: Location,
     len: usize,
-    /// Elements of a column of the result; tiles are whole columns.
+    /// Number of elements in a column of the result. Tiles consist of whole columns.
     column: usize,
     addends: Vec<Addend>,
     /// Whether later shared values read it, in which case it is computed with the lanes.
@@ -79,7 +79,7 @@ pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
         .collect()
 }
 
-/// Splits sums into addends as far as they contain products over lanes.
+/// Splits sums into addends if they contain products over lanes.
 fn collect(graph: &Graph, id: NodeId, terms: &mut Vec<Term>) {
     match graph.op(id) {
         Op::Elem(ElemOp::Add) if has_product(graph, id) => {
@@ -146,7 +146,7 @@ impl SumPlan {
 }
 
 impl LaneSum {
-    /// Number of elements of a tile: whole columns, about [`TILE_ELEMENTS`].
+    /// Number of elements in a tile, which consists of whole columns, about [`TILE_ELEMENTS`].
     fn tile(&self) -> usize {
         (TILE_ELEMENTS / self.column).max(1) * self.column
     }
@@ -313,7 +313,7 @@ impl SingleProgram {
     /// Evaluates all outputs: [`run_lanes`](Self::run_lanes), and the sums over lanes as values.
     ///
     /// # Panics
-    /// As [`run_lanes`](Self::run_lanes).
+    /// Panics as [`run_lanes`](Self::run_lanes) does.
     pub fn run(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.run_lanes(workspace, inputs, lanes);
         self.run_sums(workspace, inputs, lanes, false);

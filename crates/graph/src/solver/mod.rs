@@ -45,7 +45,7 @@ pub(crate) struct Roles<T> {
 }
 
 impl<T> Roles<T> {
-    /// The same roles for other types.
+    /// The same roles, filled by values of another type.
     pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Roles<U> {
         Roles {
             base: self.base.as_ref().map(&mut f),
@@ -134,8 +134,8 @@ fn jacobian(body: &Graph) -> Graph {
     passes::compact(&graph)
 }
 
-/// The body with a second copy of states and parameters, their tangents, and the rates of both; and its inputs but the
-/// clock.
+/// The body with a second copy of states and parameters, their tangents and the rates of both, and its inputs except
+/// the clock.
 fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -151,8 +151,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// The number of parameters of the first copy whose derivatives are requested, if not all parameters of all copies: for
-/// a differential equation, the ends of the interval count if times are not data.
+/// The number of parameters of the first copy whose derivatives are requested, if not those of all copies. For a
+/// differential equation, the ends of the interval count if times are not data.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -161,8 +161,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
     }
 }
 
-/// Products of weights, one more input for each output, with derivatives by `inputs`: states and parameters of each
-/// copy. The `wanted` parameters, and 0 for the others.
+/// Products of weights, which form one more input for each output, with derivatives with respect to `inputs`: states
+/// and parameters of each copy. The `wanted` parameters, and 0 for the others.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -213,7 +213,7 @@ fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-/// The same, mutable; empty for missing copies.
+/// The mutable parts of `rows` that belong to each copy; empty for missing copies.
 fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     let (first, second) = rows.split_at_mut(rows.len() / copies);
     [first, second]
@@ -345,7 +345,7 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies. It writes `results` rows each to `out` and, with `keep`, stores the inputs of the backward
+/// Solves for all copies. It writes `results` rows each to `out`. With `keep`, it stores the inputs of the backward
 /// pass in the memory of earlier steps.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
@@ -376,8 +376,8 @@ pub(crate) fn forward<E: Engine>(
     }
 }
 
-/// Computes the products of `weights`, `results` rows for each copy, with derivatives by the first copy of the
-/// arguments.
+/// Computes the products of `weights`, `results` rows for each copy, with derivatives with respect to the first copy of
+/// the arguments.
 pub(crate) fn backward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -400,8 +400,8 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// One pass: arguments and result are rows of lanes. The stored results for the same arguments are used, or computed
-/// with `keep`.
+/// Runs one pass, whose arguments and result are rows of lanes. It uses stored results for the same arguments, or
+/// computes them with `keep`.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
     pass: Pass,

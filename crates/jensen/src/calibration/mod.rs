@@ -1,9 +1,9 @@
 //! Simulation-based calibration: is the posterior of simulated data calibrated for the simulated parameters?
 //!
-//! A simulator draws parameters from the prior and data given the parameters in its generated quantities, because a
-//! Stan program does not separate its prior from its likelihood. Jensen fits the program to each simulated data set
-//! and ranks every simulated parameter among the draws of its posterior. If program, simulator and fits agree, the
-//! ranks are uniform (Talts, Betancourt, Simpson, Vehtari and Gelman 2018), whatever the model.
+//! Because a Stan program does not separate its prior from its likelihood, a simulator draws parameters from the prior,
+//! and data given the parameters, in its generated quantities. Jensen fits the program to each simulated data set and
+//! ranks every simulated parameter among the draws of its posterior. If program, simulator and fits agree, the ranks
+//! are uniform for every model (Talts, Betancourt, Simpson, Vehtari and Gelman 2018).
 //!
 //! The fits are tasks of [`fit_many`](crate::fit_many), so workers can share them, and a restart runs only the
 //! unfinished ones.
@@ -51,7 +51,7 @@ pub struct Simulator {
 }
 
 /// The fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities with the
-/// name of a data variable are data, and all others are compared with the program's variables.
+/// name of a data variable become data. All others are compared with the program's variables.
 ///
 /// # Errors
 /// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
@@ -148,7 +148,7 @@ pub fn simulate(
     Ok(tasks)
 }
 
-/// The data plus a variable, which replaces one of the same name.
+/// The data plus a variable, which replaces any variable of the same name.
 fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     let mut out = DataSet::new();
     for (other, value) in data.iter().filter(|(other, _)| *other != name) {
@@ -158,8 +158,8 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// The names of a program's data block. If the data are a table, its number of rows is added under the names that the
-/// program uses for it.
+/// The names of a program's data block. If the data are a table, its number of rows is included under the names that
+/// the program uses for it.
 fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
@@ -186,7 +186,7 @@ pub struct Judged {
     /// Tests of its ranks.
     #[serde(flatten)]
     pub tests: Uniformity,
-    /// Whether the test rejects uniform ranks, at the joint error rate of all scalars.
+    /// Whether the test rejects uniform ranks at the joint error rate of all scalars.
     pub refuted: bool,
     /// The deviation, in words.
     pub how: String,
@@ -197,9 +197,9 @@ pub struct Judged {
 /// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Whether the fits pass: the ranks of no scalar are rejected, and no simulation lacks ranks.
+    /// Whether the calibration passes: the test rejects the ranks of no scalar, and no simulation lacks ranks.
     pub calibrated: bool,
-    /// Simulations that were fitted.
+    /// Number of simulations that were fitted.
     pub simulations: usize,
     /// The number of trusted fits.
     pub trusted: usize,
@@ -214,7 +214,7 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// The verdict on fits of simulated data, one row per fit.
+    /// The verdict on the fits of simulated data, one row per fit.
     ///
     /// # Errors
     /// Fails if fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
@@ -270,7 +270,7 @@ impl Calibrated {
         })
     }
 
-    /// The reasons against the calibration, one sentence each.
+    /// The reasons why the calibration failed, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let refuted = self.parameters.iter().filter(|p| p.refuted);
         let mut warnings: Vec<String> = refuted

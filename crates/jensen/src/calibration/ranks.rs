@@ -12,8 +12,8 @@ pub const DRAWS: usize = 99;
 /// Probability that the test rejects any scalar of a calibration although all ranks are uniform.
 pub const ERROR_RATE: f64 = 0.05;
 
-/// Possible numbers of bins of the χ² test, which all divide the number of ranks. The test uses the largest that leaves five
-/// ranks per bin.
+/// Possible numbers of bins of the χ² test, which all divide the number of ranks. The test uses the largest number that
+/// leaves five ranks per bin.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
 /// Sets of uniform ranks for the envelope test: at least 4000, and at least 40 per scalar.
@@ -29,8 +29,8 @@ pub struct Uniformity {
     pub degrees: usize,
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
-    /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks,
-    /// scaled at each position by its probability. This test decides.
+    /// p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform ranks.
+    /// Each deviation is measured by its tail probability. This test decides.
     pub ecdf_p: f64,
 }
 
@@ -66,14 +66,14 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
 /// The distribution of the test statistics under uniform ranks.
 pub struct Null {
     count: usize,
-    /// For every rank but the last, the two-sided tail probability of the number of ranks up to it.
+    /// For every rank but the last, the two-sided tail probability of the number of ranks up to that rank.
     tails: Vec<Vec<f64>>,
-    /// The smallest tail of sets of uniform ranks, sorted.
+    /// The smallest tail probability of each set of uniform ranks, sorted.
     smallest: Vec<f64>,
 }
 
 impl Null {
-    /// The distribution for `count` ranks of `scalars` scalars.
+    /// The distribution for `count` ranks of each of `scalars` scalars.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {
@@ -153,7 +153,7 @@ impl Null {
     }
 }
 
-/// `2 min(P(X ≤ n), P(X ≥ n))` of a binomial number, for each n.
+/// `2 min(P(X ≤ n), P(X ≥ n))` of a binomial variable X, for each n.
 fn tails(count: usize, p: f64) -> Vec<f64> {
     let total = count as f64;
     let mass = |n: usize| {
@@ -174,7 +174,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// The deviation of these ranks from uniform ranks.
+/// A description of the deviation of these ranks from uniform ranks.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let positions = || {

@@ -6,10 +6,10 @@ use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 use super::ranks::Null;
 use super::{Calibrated, DRAWS, Judged};
 
-/// Number of scalars in the report, starting with the least uniform.
+/// Number of scalars in the report, starting with those whose ranks are least uniform.
 const SHOWN: usize = 24;
 
-/// The report of the calibration of a program by a simulator.
+/// The report of the calibration of a program with a simulator.
 pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) -> Report {
     let (tone, headline) = match calibrated.calibrated {
         true => (Tone::Good, "No test rejects the calibration"),

@@ -1,4 +1,4 @@
-//! The folder that holds the results of many fits.
+//! The folder with the results of many fits.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::Error;
 /// The rows in the order of their completion, one JSON object per line.
 const ROWS: &str = "rows.jsonl";
 
-/// The digest of program and settings that the rows belong to.
+/// The digest of the program and settings to which the rows belong.
 const FITS: &str = "fits.txt";
 
 /// The table, in the order of the tasks.

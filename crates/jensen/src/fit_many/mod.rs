@@ -1,10 +1,10 @@
 //! Many fits of one program: every data set with every seed, with one table row per fit.
 //!
-//! The work of a shard is one pure function, [`Fits::row`], from program, data set, seed and settings to a [`FitRow`].
-//! The driver distributes tasks over threads, processes or machines in any order and repeats lost tasks. It gives the
-//! rows to a [`Ledger`], the owner of the folder, which appends each row to `rows.jsonl` and syncs the file, so
-//! finished rows are never lost, and a restart runs only the remaining tasks. The table lists the rows in the order of
-//! the tasks, so its bytes, apart from the seconds, do not depend on the number of workers.
+//! The work of a shard is a pure function, [`Fits::row`], from program, data set, seed and settings to a [`FitRow`].
+//! The driver distributes tasks over threads, processes or machines in any order and repeats lost tasks. It passes the
+//! rows to a [`Ledger`], which owns the folder, appends each row to `rows.jsonl` and syncs the file. Finished rows are
+//! therefore never lost, and a restart runs only the remaining tasks. The table lists the rows in the order of the
+//! tasks, so its bytes, apart from the seconds, do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -33,16 +33,16 @@ use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::{Error, Fitted};
 
-/// The common part of all fits.
+/// The request that all fits share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fits {
     /// The program's name in messages.
     pub model: String,
     /// The text of the program.
     pub text: String,
-    /// Included files by their names in the program. A worker therefore needs no folder.
+    /// Included files by the names that the program uses. A worker therefore needs no folder.
     pub includes: BTreeMap<String, String>,
-    /// The settings of each fit. The task gives the seed.
+    /// The settings of each fit. The seed comes from the task.
     pub request: FitRequest,
 }
 
@@ -64,7 +64,7 @@ pub struct Task {
     pub digest: String,
     /// The seed of the fit.
     pub seed: u64,
-    /// The simulated parameters: scalars by name. The row then has their ranks among the draws.
+    /// The simulated parameters: scalars by name. The row then contains their ranks among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truth: Vec<(String, f64)>,
 }
@@ -167,7 +167,7 @@ impl Fits {
     /// The fits that a request describes. `folders` are searched for included files.
     ///
     /// # Errors
-    /// Fails for an invalid setting, or a program that no data can make valid.
+    /// Fails for an invalid setting, and for a program that is invalid with any data.
     pub fn new(
         model: &str,
         text: &str,
@@ -189,7 +189,7 @@ impl Fits {
         })
     }
 
-    /// A digest of everything that affects rows besides data and seed, including this version of Jensen.
+    /// A digest of everything except data and seed that affects the rows, including this version of Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,

@@ -94,7 +94,7 @@ impl FitRow {
 }
 
 /// Rows as CSV. The common columns come first, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the
-/// order of their first occurrence. A cell is empty if the fit lacks the scalar.
+/// order of their first occurrence. A cell is empty if the fit has no such scalar.
 pub fn table(rows: &[&FitRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut positions = HashMap::new();

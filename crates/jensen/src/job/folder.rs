@@ -1,4 +1,4 @@
-//! The folder of a fit job: claimed for a new run, or opened to resume or read.
+//! The folder of a fit job, which is claimed for a new run or opened to resume or read it.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) const REQUEST: &str = "run.json";
 /// Version of the layout of [`REQUEST`].
 const LAYOUT: u64 = 1;
 
-/// Rejects a resumed run in another folder.
+/// Rejects a resume into a different folder.
 ///
 /// # Errors
 /// `out` is not the folder of the run.
@@ -33,8 +33,8 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Prepares a folder that the caller has locked for a new run of `command`: moves a finished fit aside, and removes all other files of an earlier
-/// run, including its `own` files.
+/// Prepares a folder that the caller has locked for a new run of `command`. Moves a finished fit aside, and removes all
+/// other files of an earlier run, including its `own` files.
 ///
 /// # Errors
 /// Fails if the folder is not empty and belongs to no run of this command, or it cannot be written.
@@ -108,7 +108,7 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     serde_json::from_value(stored).map_err(damaged)
 }
 
-/// The bytes of the approximation of a finished run. `again` is the command that finishes a run.
+/// The bytes of the approximation of a finished run. `again` is the command that would finish the run.
 ///
 /// # Errors
 /// Fails if the run has not finished, or the file cannot be read.
@@ -136,7 +136,7 @@ pub(super) struct Position {
 }
 
 /// The state from which a stored run continues, if a checkpoint exists. A checkpoint of another run is rejected unless
-/// forced; budgets may differ. The folder is not changed, so a rejected resume leaves it as it was.
+/// forced. Budgets may differ. The function does not change the folder, so a rejected resume leaves it as it was.
 pub(super) fn position<S: Job>(
     folder: &RunDir,
     job: &S,

@@ -1,14 +1,14 @@
-//! The only module that decides `trusted`.
+//! The only module that sets `trusted`.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The largest temperature that counts as that of the model itself.
+/// The largest final temperature that counts as that of the model itself.
 ///
-/// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge near 1 or far from
-/// it. A hundredth is too small to change an assignment, and large compared with the remainder of a temperature that
-/// converges to 1.
+/// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge either near 1 or
+/// far from it. A hundredth is too small to change an assignment, but large compared with the remaining distance of a
+/// temperature that converges to 1.
 const COLD: f64 = 1.01;
 
 /// The planned end of a run.
@@ -16,7 +16,7 @@ const COLD: f64 = 1.01;
 pub enum Work {
     /// A stopping rule.
     UntilItConverges,
-    /// The method's own verdict decides whether the run converged.
+    /// The method itself decides whether the run converged.
     Judged,
     /// The run has a planned number of iterations. A stopping rule may end it early.
     Planned {
@@ -36,7 +36,8 @@ pub struct Baseline {
     pub score: f64,
     /// The score of the fit.
     pub fit: f64,
-    /// The smallest acceptable score of the fit: the baseline's score minus an allowance for the requested model.
+    /// The smallest acceptable score of the fit: the baseline's score minus an allowance for the complexity of the
+    /// requested model.
     pub least: f64,
     /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,
@@ -54,7 +55,7 @@ impl Baseline {
         )
     }
 
-    /// The reason to distrust the fit, if it is worse.
+    /// The reason to distrust the fit if its score is lower.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
@@ -66,7 +67,7 @@ impl Baseline {
     }
 }
 
-/// The evidence from a run on which its verdict rests.
+/// The evidence from a run on which the verdict is based.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The status of the run at the end.
@@ -75,7 +76,7 @@ pub struct Evidence {
     pub work: Work,
     /// The advice for a bad status. The default is the advice of the status.
     pub advice: Option<&'static str>,
-    /// The temperature at the end, 1 without tempering.
+    /// The temperature at the end, which is 1 without tempering.
     pub temperature: f64,
     /// The advice for a run that ended at a temperature above 1.
     pub cooling: String,
@@ -88,7 +89,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of a run that has only this status.
+    /// The evidence of a run about which only this status is known.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -129,14 +130,14 @@ pub struct Judgement {
     pub format: u32,
     /// The end of the run, with advice.
     pub status: String,
-    /// A stopping rule holds.
+    /// A stopping rule is met.
     #[serde(default)]
     pub converged: bool,
-    /// The run converged or completed its plan at temperature 1, it is no worse than the baseline, and there is no
-    /// other reason against its result.
+    /// Whether the result is trusted. A result is trusted if the run converged or completed its plan at temperature 1,
+    /// is no worse than the baseline, and there is no other reason against its result.
     #[serde(default)]
     pub trusted: bool,
-    /// The reasons not to trust the result, then notes.
+    /// The reasons not to trust the result, followed by notes.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// The plain model that the fit was compared with.

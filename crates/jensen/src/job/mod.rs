@@ -1,10 +1,10 @@
-//! The workflow that every kind of fit shares: Stan programs, topics, mixtures and factors, latent Gaussian models,
+//! The workflow that all kinds of fits share: Stan programs, topics, mixtures and factors, latent Gaussian models,
 //! auto-encoders.
 //!
 //! A [`Job`] describes itself (request, identity, memory, budget), runs, and reports its result. [`carry_out`] does the
-//! rest for all jobs: it checks the memory, takes or opens the folder, finds the position of a stored run, keeps trace
-//! and checkpoints, judges, and writes every file, with `fit.json` last. The command and every other caller get the
-//! same verdict and the same files from it.
+//! rest for all jobs. It checks the memory, takes or opens the folder, finds the position of a stored run, writes the
+//! trace and checkpoints, judges the result, and writes every file, with `fit.json` last. The command and every other
+//! caller therefore get the same verdict and the same files.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -15,8 +15,8 @@
 //! | [`request`] | given settings over stored ones, settings as a list |
 //! | [`words`] | values as users write them |
 //!
-//! This module does not print, read a clock or handle Ctrl-C. An [`Around`] provides the observer, the clock and
-//! cancellation.
+//! This module does not print, read a clock or handle Ctrl-C. An [`Around`] provides the observer, the clock and the
+//! means to cancel.
 
 pub mod folder;
 mod judge;
@@ -43,19 +43,19 @@ pub const MEMORY_LIMIT: u64 = 8 << 30;
 
 /// A fit that a caller can run.
 pub trait Job {
-    /// The settings in the form of `run.json`.
+    /// The settings as stored in `run.json`.
     type Request: Serialize;
-    /// The part of the results that comes from the records of a run.
+    /// The part of the results that is computed from the records of a run.
     type Course: Course;
     /// The result of a run.
     type Output;
-    /// `fit.json`; a [`Judgement`] is part of it.
+    /// The contents of `fit.json`, which include a [`Judgement`].
     type Summary: Serialize;
 
     /// The command in the marker of its result folder.
     fn command(&self) -> &'static str;
 
-    /// The files that it writes in addition to the common ones. A new run in an old folder removes them.
+    /// The files that the job writes in addition to the common ones. A new run in an old folder removes them.
     fn own_files(&self) -> &'static [&'static str] {
         &[]
     }
@@ -83,7 +83,7 @@ pub trait Job {
     /// The budget of a run.
     fn budget(&self) -> Budget;
 
-    /// Refuses to resume a stored run whose difference `force` cannot override.
+    /// Refuses to resume a stored run if it differs in a way that `force` cannot override.
     ///
     /// # Errors
     /// Fails if the stored state does not fit this run.
@@ -92,7 +92,7 @@ pub trait Job {
         Ok(())
     }
 
-    /// The collector of the records of a run, including the records before a resume.
+    /// Creates the collector of the records of a run, including the records before a resume.
     fn course(&self) -> Self::Course;
 
     /// Runs, and evaluates the result.
@@ -120,8 +120,8 @@ pub trait Job {
     /// The result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result except `fit.json`, the most important first. Called only if there is a folder. It may
-    /// add the time that they took to the summary.
+    /// The files of the result except `fit.json`, with the most important first. Called only if there is a folder. The
+    /// method may add the time that this took to the summary.
     fn files<'a>(
         &'a self,
         made: &'a Finished<Self>,
@@ -144,7 +144,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub course: S::Course,
     /// The status of the run at the end.
     pub status: Status,
-    /// Iterations, including the iterations before a resume.
+    /// Number of iterations, including the iterations before a resume.
     pub iterations: u64,
     /// Wall-clock seconds, including the time before a resume.
     pub seconds: f64,
@@ -165,7 +165,7 @@ pub struct Done<S: Job> {
 /// The memory that a fit job needs, with advice for reducing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// The item that needs the memory, such as `100 topics of 5000 words`.
+    /// The part of the fit that needs the memory, such as `100 topics of 5000 words`.
     pub what: String,
     /// Bytes, roughly.
     pub bytes: u64,
@@ -199,7 +199,7 @@ pub enum ResultFolder {
     New(PathBuf),
     /// A new run in a folder that the caller has taken and locked.
     Taken(RunDir, Claim),
-    /// The continuation of a stored run in its folder, with `force` even if settings differ.
+    /// The continuation of a stored run in its folder. With `force`, it continues even if settings differ.
     Resumed {
         /// The folder.
         folder: RunDir,
@@ -227,14 +227,14 @@ pub struct Around<'a> {
     pub clock: &'a dyn Clock,
     /// Another thread sets this to stop the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a stopped fit job writes results from its state. Otherwise it leaves only its checkpoint.
+    /// Whether a stopped fit job writes results computed from its state. Otherwise it leaves only its checkpoint.
     pub partial: bool,
     /// Receives the records of the run and remarks.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Around<'_> {
-    /// The same environment for another fit job, whose results go to `results`.
+    /// The same environment for another fit job, which writes its results to `results`.
     pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
             results,
@@ -293,7 +293,7 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(Error::output)
 }
 
-/// Writes results in their order, then digests of all files, `fit.json` last.
+/// Writes the results in order, then the digests of all files, and finally `fit.json`.
 fn write_results(
     folder: &RunDir,
     files: Vec<File<'_>>,
@@ -317,11 +317,11 @@ fn write_results(
 }
 
 /// Runs a fit job: checks its memory, takes or opens the folder and locks it, stores the request, runs with trace and
-/// checkpoints, judges, and writes the results.
+/// checkpoints, judges the result, and writes it.
 ///
-/// A new run changes its folder only after the memory check, and a resumed run only after the check that it is the same
-/// run. The order of writing ensures that a file that fails leaves the earlier files intact. A file that cannot be
-/// written prevents only `fit.json`, so a complete `fit.json` implies that all other files exist.
+/// A new run changes its folder only after the memory check. A resumed run changes it only after the check that it is
+/// the same run. The order of writing ensures that a failed write leaves the earlier files intact. If any file cannot
+/// be written, `fit.json` is not written either, so a complete `fit.json` implies that all other files exist.
 ///
 /// # Errors
 /// [`Error::Memory`]; [`Error::Output`] if the folder cannot be written or another run has locked it;
@@ -358,7 +358,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// As [`carry_out`], in a locked folder: the folder of a stored run, continued with or without force, or a new one.
+/// Like [`carry_out`], but in a locked folder, which is new or contains a stored run to continue with or without force.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,

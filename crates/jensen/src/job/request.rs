@@ -1,7 +1,7 @@
-//! The settings of a request, in the form in which they are given, stored and listed.
+//! The settings of a request as given, stored and listed.
 //!
-//! A request is a plain structure of optional settings. Absent settings and unset switches have defaults. In a resumed
-//! run, given settings replace the stored ones.
+//! A request is a plain structure of optional settings. Absent settings and unset switches take their defaults. In a
+//! resumed run, given settings replace stored ones.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// The settings of `given`, completed by those of `stored`, field by field to any depth.
+/// The settings in `given`, supplemented by those in `stored`, field by field at any depth.
 ///
 /// # Errors
 /// Fails if the merged settings are invalid, which cannot happen if the fields are independent of each other.

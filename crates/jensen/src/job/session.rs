@@ -32,7 +32,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Executes the run. `course` receives every record, including the records before a resume.
+    /// Executes the run and passes every record to `course`, including the records before a resume.
     ///
     /// # Errors
     /// Fails as `run` does, and for a trace that cannot be written.
@@ -77,7 +77,7 @@ impl Session<'_> {
     }
 }
 
-/// The trace file of a run, shared by its observer and its store: lines are on disk before the checkpoint that refers
+/// The trace file of a run, shared by its observer and its store. Lines are on disk before the checkpoint that refers
 /// to them.
 struct Trace {
     writer: RefCell<Option<TraceWriter>>,
@@ -103,7 +103,7 @@ impl Trace {
         })
     }
 
-    /// Appends a line. If that fails, the trace ends, and this returns the reason.
+    /// Appends a line. If this fails, the trace ends, and the function returns the reason.
     fn append(&self, record: &Record) -> Result<(), String> {
         let mut writer = self.writer.borrow_mut();
         if let Some(Err(error)) = writer.as_mut().map(|writer| writer.append(record)) {
@@ -124,7 +124,7 @@ impl Trace {
 /// The destination of checkpoints.
 struct Checkpoints<'a> {
     path: PathBuf,
-    /// The trace that belongs to them.
+    /// The trace to which the checkpoints refer.
     trace: &'a Trace,
 }
 
@@ -135,7 +135,7 @@ impl Store for Checkpoints<'_> {
     }
 }
 
-/// Observes a run: the trace, the collected records, and another observer.
+/// Observes a run: writes the trace, collects the records, and passes them on to another observer.
 struct Watch<'a> {
     trace: &'a Trace,
     course: &'a mut dyn Course,

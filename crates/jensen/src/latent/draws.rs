@@ -7,7 +7,7 @@ use jensen_latent::{Likelihood, Predictive, Response, draw};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
-use super::{Files, Rows, Stored, TableModel};
+use super::{Files, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 use crate::job::{MEMORY_LIMIT, Need};
 
@@ -27,7 +27,7 @@ pub struct Drawn {
     /// The likelihood of each draw.
     pub likelihoods: Vec<Likelihood>,
     /// The rows.
-    pub rows: Rows,
+    pub rows: ObservedRows,
 }
 
 /// Joint draws of hyperparameters and of the linear predictors of a table's rows. A draw depends only on the seed and
@@ -37,7 +37,7 @@ pub struct Drawn {
 /// Fails as [`draw`] does, and for draws that would need more memory than 8 GiB.
 pub fn draws_at(
     model: &TableModel,
-    stored: &Stored,
+    stored: &StoredPosterior,
     table: &Table,
     rows: &[usize],
     files: &dyn Files,

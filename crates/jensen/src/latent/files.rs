@@ -7,7 +7,7 @@ use std::path::Path;
 use jensen_data::{Adjacency, Bytes, RunDir, Symmetric, Table, read_bytes, table};
 use serde::{Deserialize, Serialize};
 
-use super::{Files, LatentRequest, Stored};
+use super::{Files, LatentRequest, StoredPosterior};
 use crate::Error;
 use crate::job::{File, folder};
 
@@ -76,14 +76,16 @@ pub struct PriorFiles {
 }
 
 impl PriorFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, String> {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.read.borrow().get(file) {
             return Ok(bytes.clone());
         }
         if self.closed {
-            return Err(format!("the folder of the fit has no copy of `{file}`"));
+            return Err(Error::Input(format!(
+                "the folder of the fit has no copy of `{file}`"
+            )));
         }
-        let bytes = table::read_bytes(Path::new(file)).map_err(|e| e.to_string())?;
+        let bytes = table::read_bytes(Path::new(file))?;
         self.read
             .borrow_mut()
             .insert(file.to_owned(), bytes.clone());
@@ -103,16 +105,16 @@ impl PriorFiles {
 }
 
 impl Files for PriorFiles {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::parse(&self.bytes(file)?, file)?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::parse(&self.bytes(file)?, file)?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::parse(&self.bytes(file)?, file)?)
     }
 }
 
@@ -157,7 +159,7 @@ pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
 ///
 /// # Errors
 /// Fails if the fit has not finished, or the file is damaged.
-pub fn stored_posterior(run: &RunDir) -> Result<Stored, Error> {
+pub fn stored_posterior(run: &RunDir) -> Result<StoredPosterior, Error> {
     let encoded = folder::approximation(run, "jensen latent fit")?;
-    Stored::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+    StoredPosterior::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::files::{COMMAND, DATA};
 use super::{
     Curve, Known, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made,
-    Page, PriorFiles, Stored, TableModel, evidence, fit_table, fitted, predictions, report_page,
-    summary,
+    Page, PriorFiles, StoredPosterior, TableModel, evidence, fit_table, fitted, predictions,
+    report_page, summary,
 };
 use crate::Error;
 use crate::job::{
@@ -259,7 +259,7 @@ impl Job for LatentJob<'_> {
         // Drawing takes the longest in this part, so it is timed by a run of it.
         let drawn = page(summary);
         summary.seconds.results = clock.seconds() - begun;
-        let stored = Stored::new(learnt);
+        let stored = StoredPosterior::new(learnt);
         vec![
             File::approximation(stored.encode()),
             File::of_bytes(PREDICTIONS, rows),

@@ -7,7 +7,7 @@ use jensen_math::special::{inv_phi, log_sum_exp_slice};
 use rayon::prelude::*;
 
 use super::posterior::{moments, quantile};
-use super::{Part, Rows, TableModel};
+use super::{ObservedRows, Part, TableModel};
 
 /// Nodes of the quadrature over a linear predictor.
 const NODES: usize = 64;
@@ -114,7 +114,7 @@ impl PredictedRows {
 /// The predictive distribution of observations with mixtures as linear predictors. The linear predictors of a
 /// multinomial row are treated as independent. Quantiles of the observation come from a normal linear predictor with
 /// the mixture's mean and variance, at the parts' mean parameters.
-pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
+pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
     let rows = at.response.len();

@@ -3,7 +3,7 @@
 use jensen_data::Table;
 use jensen_latent::{Likelihood, mixture_quantile, read};
 
-use super::{Files, Learnt, Rows, Stored, TableModel};
+use super::{Files, Learnt, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 
 /// A fit at one point of the hyperparameters, with its share.
@@ -85,11 +85,11 @@ impl Known {
 /// Fails as [`jensen_latent::predict`] does, and for a row outside the domain of the prior.
 pub fn posterior_at(
     model: &TableModel,
-    stored: &Stored,
+    stored: &StoredPosterior,
     table: &Table,
     rows: &[usize],
     files: &dyn Files,
-) -> Result<(Vec<Part>, Rows), Error> {
+) -> Result<(Vec<Part>, ObservedRows), Error> {
     let seen = model.rows_of(table, rows)?;
     let times = model.likelihood().predictors();
     let mut parts = Vec::with_capacity(stored.points.len());

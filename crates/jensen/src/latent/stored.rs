@@ -12,7 +12,7 @@ const ALGORITHM: &str = "latent";
 /// The part of a fit that predictions need besides its request and its table: the points of the hyperparameters
 /// with the dual solutions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct StoredPosterior {
     /// Points of the hyperparameters' posterior.
     pub points: Vec<StoredPoint>,
 }
@@ -30,7 +30,7 @@ pub struct StoredPoint {
     pub dual: Warm,
 }
 
-impl Stored {
+impl StoredPosterior {
     /// The stored part of a fit.
     pub fn new(learnt: &Learnt) -> Self {
         let points = learnt.points.iter().map(|point| StoredPoint {
@@ -64,7 +64,7 @@ impl Stored {
     }
 }
 
-impl Snapshot for Stored {
+impl Snapshot for StoredPosterior {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.set("points", self.points.len());

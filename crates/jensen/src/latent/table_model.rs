@@ -25,7 +25,7 @@ const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
 /// Observations of the rows of a table, in the table's units.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rows {
+pub struct ObservedRows {
     /// Offset of each linear predictor.
     pub offset: Vec<f64>,
     /// Exposure of each row, 1 if the model has none.
@@ -47,7 +47,7 @@ pub struct TableModel {
     /// In the units of the model.
     observations: Observations,
     /// In the units of the table.
-    observed: Rows,
+    observed: ObservedRows,
     /// The observed rows of the table.
     rows: Vec<usize>,
     /// Words of the response, in the order of their codes.
@@ -130,7 +130,7 @@ impl TableModel {
             .map_err(|e| Error::Input(e.to_string()))?;
         likelihood = parsed.measured(likelihood, measure.scale);
         let observations = measure.inside(&given);
-        let observed_rows = Rows {
+        let observed_rows = ObservedRows {
             offset: (given.offset.clone())
                 .unwrap_or_else(|| vec![0.0; n * likelihood.predictors()]),
             exposure: given.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
@@ -198,7 +198,7 @@ impl TableModel {
     }
 
     /// The data of the fitted rows, in the table's units.
-    pub fn observed(&self) -> &Rows {
+    pub fn observed(&self) -> &ObservedRows {
         &self.observed
     }
 
@@ -377,7 +377,7 @@ impl TableModel {
     ///
     /// # Errors
     /// Fails if a column lacks a number in one of these rows.
-    pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<Rows, Error> {
+    pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<ObservedRows, Error> {
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {
                 Some(name) if table.column(name).is_ok() => observed(table, name, rows),
@@ -385,7 +385,7 @@ impl TableModel {
             }
         };
         let offset = column(&self.request.offset, 0.0)?;
-        Ok(Rows {
+        Ok(ObservedRows {
             offset: each(&offset, self.likelihood.predictors()),
             exposure: column(&self.request.exposure, 1.0)?,
             trials: column(&self.request.trials, 1.0)?,

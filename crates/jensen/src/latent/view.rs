@@ -6,25 +6,27 @@ use jensen_data::{Adjacency, Cells, Symmetric, Table};
 use jensen_latent::prior::{Graph, Inputs, Source};
 use jensen_latent::{Dense, Sparse};
 
+use crate::Error;
+
 /// The files that a prior names. The caller reads them, because it knows their location.
 pub trait Files {
     /// A graph of regions.
     ///
     /// # Errors
-    /// The error is a message for the user.
-    fn graph(&self, file: &str) -> Result<Adjacency, String>;
+    /// The file cannot be read, or holds no graph.
+    fn graph(&self, file: &str) -> Result<Adjacency, Error>;
 
     /// A sparse symmetric matrix.
     ///
     /// # Errors
-    /// The error is a message for the user.
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String>;
+    /// The file cannot be read, or holds no symmetric matrix.
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error>;
 
     /// A table, for masks.
     ///
     /// # Errors
-    /// The error is a message for the user.
-    fn table(&self, file: &str) -> Result<Table, String>;
+    /// The file cannot be read, or holds no table.
+    fn table(&self, file: &str) -> Result<Table, Error>;
 }
 
 /// The view of a table by a specification.
@@ -77,12 +79,12 @@ impl Source for View<'_> {
     }
 
     fn graph(&self, file: &str) -> Result<Graph, String> {
-        let adjacency = self.files.graph(file)?;
+        let adjacency = self.files.graph(file).map_err(|e| e.to_string())?;
         Graph::new(adjacency.neighbours().to_vec()).map_err(|e| e.to_string())
     }
 
     fn matrix(&self, file: &str) -> Result<Dense, String> {
-        let table = self.files.table(file)?;
+        let table = self.files.table(file).map_err(|e| e.to_string())?;
         let (rows, columns) = (table.rows(), table.columns().len());
         if rows != columns {
             return Err(format!(
@@ -110,12 +112,12 @@ impl Source for View<'_> {
     }
 
     fn sparse(&self, file: &str) -> Result<Sparse, String> {
-        let Symmetric { size, entries } = self.files.symmetric(file)?;
+        let Symmetric { size, entries } = self.files.symmetric(file).map_err(|e| e.to_string())?;
         Sparse::from_triplets(size, size, &entries).map_err(|e| e.to_string())
     }
 
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
-        let table = self.files.table(file)?;
+        let table = self.files.table(file).map_err(|e| e.to_string())?;
         if (table.rows(), table.columns().len()) != (rows, columns) {
             return Err(format!(
                 "the mask `{file}` has {} rows and {} columns, but the grid has {rows} and {columns}",

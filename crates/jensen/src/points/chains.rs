@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::explained::{Explained, explain_by};
 use super::job::{PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
-use super::mixture::{Fitted, bernoullis, multinomials, spread};
+use super::mixture::{PointsFit, bernoullis, multinomials, spread};
 use super::{
-    Chain, ColumnKind, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape,
-    Sizes,
+    Chain, ColumnKind, ComponentRange, CovarianceShape, Described, Emission, Globals, Kind, Parts,
+    PointRequest, Points,
 };
 use crate::Error;
 #[cfg(feature = "clap")]
@@ -44,7 +44,7 @@ pub struct ChainsRequest {
             help_heading = "Model"
         )
     )]
-    pub states: Option<Sizes>,
+    pub states: Option<ComponentRange>,
     /// The column that identifies sequences, whose steps are in order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
@@ -75,7 +75,7 @@ pub struct ChainsRequest {
         feature = "clap",
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
-    pub covariance: Option<Shape>,
+    pub covariance: Option<CovarianceShape>,
     /// Whether to standardise the columns of Gaussian emissions; results are always in the units of the data [default:
     /// on]
     #[cfg_attr(
@@ -96,8 +96,8 @@ pub struct ChainsRequest {
 }
 
 impl ChainsRequest {
-    fn sizes(&self) -> Sizes {
-        self.states.unwrap_or(Sizes::one(1))
+    fn sizes(&self) -> ComponentRange {
+        self.states.unwrap_or(ComponentRange::one(1))
     }
 
     fn kind(&self) -> Kind {
@@ -108,7 +108,7 @@ impl ChainsRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Refuses settings that chains do not support.
+    /// Rejects settings that chains do not support.
     ///
     /// # Errors
     /// [`Error::Setting`].
@@ -164,11 +164,11 @@ impl ChainsRequest {
 pub struct Sequences {
     /// The rows, sequence after sequence.
     pub points: Points,
-    /// The number of rows of each sequence.
+    /// The number of rows in each sequence.
     pub lengths: Vec<usize>,
     /// The names of the sequences, from a column.
     pub names: Vec<String>,
-    /// The table row, counted from 0, of each row of the points.
+    /// The row of the table, counted from 0, for each row of the points.
     pub rows: Vec<usize>,
 }
 
@@ -244,7 +244,7 @@ impl Sequences {
     }
 }
 
-/// Largest number of states of a chain, which has the square of that number of transitions.
+/// Largest number of states of a chain. The number of transitions is its square.
 const STATES: u64 = 10_000;
 
 /// Default Dirichlet parameter of multinomial emissions, and of binary ones.
@@ -254,16 +254,16 @@ fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// The covariance matrices of Gaussian emissions, which the rows can have.
-fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
+/// The form of the covariance matrices of Gaussian emissions, given the rows.
+fn shape(request: &ChainsRequest, points: &Points) -> Result<CovarianceShape, Error> {
     let shape = request.covariance.unwrap_or_default();
-    if shape == Shape::Full {
+    if shape == CovarianceShape::Full {
         points.check_complete("missing values need --covariance diagonal")?;
     }
     Ok(shape)
 }
 
-/// Chains with the given number of states and these lengths, over the training rows.
+/// Chains with the given number of states over the training rows, whose sequences have these lengths.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
@@ -286,7 +286,7 @@ fn model<C: Components>(
     HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
 }
 
-/// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
+/// Fits hidden Markov chains to rows in order, where sequence i has `lengths[i]` rows.
 ///
 /// # Errors
 /// Fails for an invalid setting, lengths that do not sum to the number of rows, rows that the states cannot emit, and
@@ -296,7 +296,7 @@ pub fn fit_chains(
     points: &Points,
     lengths: &[usize],
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     request.check()?;
     let most = request.sizes().most();
     points.check_columns()?;
@@ -375,7 +375,7 @@ impl Data<'_> {
         emissions: &C,
         around: Around<'_>,
         emission: impl Fn(&C, &[f64]) -> Emission,
-    ) -> Result<Fitted, Error> {
+    ) -> Result<PointsFit, Error> {
         let Data {
             request,
             points,
@@ -443,7 +443,7 @@ impl Data<'_> {
     }
 }
 
-/// The posterior of the states of sequences given the global parameters: marginals, step by step.
+/// The posterior marginals of the states of sequences, given the global parameters, step by step.
 ///
 /// # Errors
 /// Fails for lengths that do not sum to the number of rows, rows that the states cannot emit, and global parameters of
@@ -457,11 +457,11 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// As [`explain_chains`], with the most probable path of each sequence: the states of all steps, counted from 0, one
-/// sequence after the other.
+/// Like [`explain_chains`], and also returns the most probable path of each sequence: the states of all steps, counted
+/// from 0, sequence by sequence.
 ///
 /// # Errors
-/// Returns the errors of that function.
+/// Fails as that function does.
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

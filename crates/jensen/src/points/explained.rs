@@ -8,10 +8,10 @@ use crate::Error;
 /// Points under global parameters, at temperature 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// q(z) of every point: the responsibilities of a mixture's components, the probabilities that factors are on, or
-    /// the marginals of a chain's states, with one row per point (step of a chain).
+    /// q(z) of every point, with one row per point (or step of a chain): the responsibilities of a mixture's
+    /// components, the probabilities that factors are active, or the marginals of a chain's states.
     pub assignments: Vec<f64>,
-    /// A lower bound of the log predictive density of every point (every chain), in nats.
+    /// A lower bound on the log predictive density of every point (or chain), in nats.
     pub bounds: Vec<f64>,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     explain_by(model, lambda, |scratch| scratch)
 }
 
-/// As [`explain`], with q(z) read from `assignments`.
+/// Like [`explain`], but with q(z) read from `assignments`.
 pub(super) fn explain_by<M: ConjugateModel>(
     model: &M,
     lambda: &[f64],

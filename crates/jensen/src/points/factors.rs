@@ -10,7 +10,7 @@ use jensen_run::Reason;
 
 use super::explained::{Explained, explain};
 use super::job::{Beside, PointJob, cell, images, starts};
-use super::mixture::Fitted;
+use super::mixture::PointsFit;
 use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points};
 use crate::Error;
 use crate::job::{Around, carry_out};
@@ -24,9 +24,9 @@ pub const FACTORS: &str = "factors";
 
 /// The residual variance may exceed the given noise by this share …
 const EXCESS: f64 = 0.05;
-/// … or by this number of its standard errors, whichever is more. For eight images, starts that found all of them ended
-/// at 0.99 to 1.06 times the noise, with the largest value before convergence, and starts that missed one at 1.08 times
-/// or more.
+/// … or by this number of its standard errors, whichever is larger. With eight images, starts that found all of them
+/// ended at 0.99 to 1.06 times the noise, where the largest value had not converged, and starts that missed one ended
+/// at 1.08 times or more.
 const ERRORS: f64 = 4.0;
 
 /// The reason to reject global parameters whose residuals exceed the noise.
@@ -49,9 +49,9 @@ fn doubt(
     })
 }
 
-/// Independent normal columns, the plain model of factors, each with its own mean and variance, which is at least that
-/// of the stated noise. The two parameters of a column each cost half the logarithm of the number of points (Schwarz
-/// 1978).
+/// Independent normal columns, the plain model for factors. Each column has its own mean and a variance that is at
+/// least that of the stated noise. Each of the two parameters of a column costs half the logarithm of the number of
+/// points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
@@ -73,7 +73,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     }
 }
 
-/// The request with the prior variance of factors' elements in the units of the points: factors are parts of them.
+/// The request with the prior variance of the factors' elements in the units of the points, because points are sums of
+/// factors.
 fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
     let squares: f64 = points.train.iter().map(|x| x * x).sum();
     let mean = squares / points.train.len().max(1) as f64;
@@ -108,7 +109,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// The probabilities that factors are on, for points without held-out entries.
+/// The probabilities that factors are active, for points without held-out entries.
 ///
 /// # Errors
 /// Fails for an invalid setting, and global parameters of another model.
@@ -132,7 +133,7 @@ pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_complete(COMPLETE)?;
     let dim = points.dim();

@@ -1,7 +1,7 @@
 //! Mixtures of points in files. Each file is a shard, and another process evaluates its rows.
 //!
 //! Each shard answers a request ([`What`]) for its own rows. The driver adds the parts over a binary tree of shards, so
-//! the bits depend only on the files. The driver does everything else, and keeps a sample of the rows for starts.
+//! the bits depend only on the files. The driver does everything else, and stores a sample of the rows for the starts.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use jensen_math::sum::{ColumnMoments, Moments};
 use jensen_run::wire::{self, Reader, Writer};
 use jensen_run::{Store, StoreError, tree_sum};
 
-use super::mixture::{Fitted, Fitting, bernoulli, fit, gaussian, multinomial};
+use super::mixture::{Fitting, PointsFit, bernoulli, fit, gaussian, multinomial};
 use super::shards::{PointPlan, Rows, ShardSurvey, What, survey_of};
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
@@ -24,14 +24,14 @@ use crate::units::Units;
 struct Shard {
     path: PathBuf,
     digest: String,
-    /// Its rows to learn from.
+    /// Number of training rows of the shard.
     rows: usize,
 }
 
 /// The shards of a driver.
 pub struct PointFiles {
     shards: Vec<Shard>,
-    /// The first row of each shard among all, and their number.
+    /// The first row of each shard among all rows, followed by the number of rows.
     starts: Vec<usize>,
     steps: Box<dyn RecordSteps>,
     failed: Mutex<Option<Error>>,
@@ -50,7 +50,7 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The answers of the shards in order, unless a shard has failed before.
+    /// The answers of the shards in order; fails if a shard has failed before.
     fn ask(
         &self,
         what: What,
@@ -141,7 +141,7 @@ impl PointFiles {
     }
 }
 
-/// The answers of the shards before the first step.
+/// The answers of the shards to the requests before the first step.
 struct Surveyed {
     names: Vec<String>,
     columns: Vec<ColumnMoments>,
@@ -149,7 +149,7 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Files as shards in order, evaluated by `steps` of a plan.
+    /// Files as shards, in order, which the `steps` of a plan evaluate.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
         let shards = files.iter().map(|path| Shard {
             path: path.clone(),
@@ -228,7 +228,7 @@ impl PointFiles {
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Σ T(x) of all rows, the sizes of their points, and the sampled rows one after the other.
+    /// Σ T(x) over all rows, the sizes of their points, and the sampled rows one after another.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
@@ -259,7 +259,7 @@ impl PointFiles {
 /// The parts of a start.
 type Begun = (Vec<f64>, Vec<(f64, f64)>, Vec<f64>);
 
-/// Distinct sizes, ascending, with all their numbers.
+/// Distinct sizes in ascending order, with the total number of each.
 fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
     let mut sorted = sizes.to_vec();
     sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
@@ -269,7 +269,7 @@ fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The first names of a list.
+/// The first few names of a list.
 fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names
         .iter()
@@ -284,9 +284,9 @@ fn listed(names: &[String]) -> String {
     format!("{}{more} ({})", shown.join(", "), names.len())
 }
 
-/// Fits a mixture to the rows of files. Each file is a shard that `steps` of a plan evaluates. One file gives the fit
-/// of [`fit_mixture`](super::fit_mixture) up to rounding. Several files do so without held-out rows, because each shard
-/// draws its held-out rows separately.
+/// Fits a mixture to the rows of files. Each file is a shard, which the `steps` of a plan evaluate. One file gives the
+/// fit of [`fit_mixture`](super::fit_mixture) up to rounding. Several files do so without held-out rows, because each
+/// shard draws its held-out rows separately.
 ///
 /// # Errors
 /// Fails as [`fit_mixture`](super::fit_mixture) does, and for files with different columns, and a shard that does not
@@ -296,7 +296,7 @@ pub fn fit_mixture_files(
     files: &[PathBuf],
     steps: &dyn Fn(&str) -> Box<dyn RecordSteps>,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     request.check()?;
     request.points.settings()?;
     if request.several_kinds() {
@@ -373,7 +373,7 @@ pub fn fit_mixture_files(
     }
 }
 
-/// A fit with rows elsewhere, except for a sample.
+/// A fit whose rows, except for a sample, are evaluated elsewhere.
 struct Elsewhere<'a> {
     request: &'a MixtureRequest,
     points: &'a Points,
@@ -390,7 +390,7 @@ impl Elsewhere<'_> {
         rows: &C,
         component: impl Fn(&[f64], f64) -> Component,
         around: Around<'_>,
-    ) -> Result<Fitted, Error> {
+    ) -> Result<PointsFit, Error> {
         let shards = self.request.sizes().all().map(|k| Asked {
             files: self.files,
             components: k as usize,
@@ -453,7 +453,7 @@ impl PointShards for Asked<'_> {
     }
 }
 
-/// The checkpoints of a run with shards. After the failure of a shard nothing is stored, because later choices may
+/// The checkpoints of a run with shards. Nothing is stored after the failure of a shard, because later choices may
 /// depend on its missing answer.
 pub(super) struct Guarded<'a> {
     pub(super) store: &'a mut dyn Store,

@@ -72,7 +72,7 @@ pub struct Picture {
     pub figure: Figure,
 }
 
-/// The description of the global parameters.
+/// A description of the global parameters.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The parts of the fitted model.
@@ -81,11 +81,11 @@ pub struct Described {
     pub rows: &'static str,
     /// The column heads and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
-    /// The model's parts in the order of the rows.
+    /// The model's parts, in the order of the rows.
     pub order: Vec<usize>,
     /// Pictures.
     pub pictures: Vec<Picture>,
-    /// The approximation as bytes, if it holds more than the natural parameters.
+    /// The approximation as bytes, if it contains more than the natural parameters.
     pub approximation: Option<Vec<u8>>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn cell(x: f64) -> String {
     format!("{x:.3}")
 }
 
-/// Rows as pictures, each from its smallest value in black to its largest in white, with captions.
+/// Rows as pictures with captions. In each, the smallest value is black and the largest is white.
 pub(super) fn images<'a>(
     title: &str,
     rows: impl ExactSizeIterator<Item = &'a [f64]>,
@@ -114,7 +114,8 @@ pub(super) fn images<'a>(
 /// The mean log predictive density of held-out points and its standard error, if there are any.
 pub(super) type Score = Option<(f64, f64)>;
 
-/// Copies of the globals of a model: with their statistics, their gradients, and three times in a checkpoint.
+/// Number of copies of a model's global parameters: with their statistics, their gradients, and three times in a
+/// checkpoint.
 pub(super) const COPIES: u64 = 8;
 
 /// A model of points, about to be fitted.
@@ -125,9 +126,9 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) points: &'a Points,
     /// The units of their columns.
     pub(super) units: &'a Units,
-    /// The plain model for the comparison with a model.
+    /// The plain model with which a model is compared.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
-    /// The source of the points, if they are elsewhere.
+    /// The files of the points, if the points are not in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
     /// The candidates, of which the best is kept: each model from every start, grouped by model.
     pub(super) candidates: Vec<Candidate<'a, M>>,
@@ -139,17 +140,17 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
-/// A baseline model that a fit must not be worse than.
+/// A baseline that a fit must not fall below.
 pub(super) struct Beside {
-    /// Its description.
+    /// The description of the baseline.
     pub(super) model: String,
-    /// Its bound, and the smallest acceptable bound of the fit, in nats.
+    /// The bound of the baseline, and the smallest acceptable bound of the fit, in nats.
     pub(super) bounds: Plain,
     /// The advice if the fit is worse.
     pub(super) advice: String,
 }
 
-/// One component as the baseline of a model with several, whose number a flag gives.
+/// A single component as the baseline for a model with several, whose number a flag sets.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {
@@ -159,7 +160,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Every model, with the credit of its bound in comparisons, from every start.
+/// Every model from every start, with the amount that comparisons add to its bound.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
@@ -181,10 +182,10 @@ pub(super) fn starts<'a, M: ConjugateModel>(
     Ok(models.iter().flat_map(of).collect())
 }
 
-/// Relative distance within which two bounds are equal; iterations stop with a remainder of this size.
+/// Relative distance within which two bounds are considered equal. Iterations stop with a remainder of this size.
 const STILL: f64 = 1e-6;
 
-/// Starts within this number of nats of the best found the same optimum.
+/// Starts within this number of nats of the best are considered to have found the same optimum.
 const SAME: f64 = 1.0;
 
 /// A fit of points.
@@ -201,17 +202,17 @@ pub struct Made {
     pub baseline: Option<Baseline>,
     /// The stored form of the approximation, for later use of the fit.
     pub kept: Vec<u8>,
-    /// The index of this candidate, and the results of all candidates, if there are several.
+    /// The index of this candidate and the results of all candidates, if there are several.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
 
 impl<M: ConjugateModel, R> PointJob<'_, M, R> {
-    /// The model and the settings of the first candidate. Others differ only in seed and size.
+    /// The model and the settings of the first candidate. Other candidates differ only in seed and size.
     fn first(&self) -> &Candidate<'_, M> {
         &self.candidates[0]
     }
 
-    /// Largest number of iterations of a candidate. Minibatches have no other stopping rule.
+    /// Largest number of iterations for a candidate. Minibatches have no other stopping rule.
     fn each(&self) -> u64 {
         let planned = self.shared.planned(self.points.count());
         planned.unwrap_or(u64::MAX)

@@ -23,20 +23,22 @@ pub struct ColumnKind {
 }
 
 impl FromStr for ColumnKind {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         // Names may contain =, but kinds do not.
         let Some((column, kind)) = text.rsplit_once('=') else {
-            return Err("expected a column and its kind, such as visits=poisson".to_owned());
+            return Err(Error::setting(
+                "expected a column and its kind, such as visits=poisson",
+            ));
         };
         let known = COLUMN_KINDS.iter().find(|(name, _)| *name == kind);
         let Some((_, kind)) = known else {
             let names: Vec<&str> = COLUMN_KINDS.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
+            return Err(Error::Setting(format!(
                 "`{kind}` is not a kind of column: choose one of {}",
                 names.join(", ")
-            ));
+            )));
         };
         Ok(Self {
             column: column.to_owned(),
@@ -72,9 +74,9 @@ impl From<ColumnKind> for String {
 }
 
 impl TryFrom<String> for ColumnKind {
-    type Error = String;
+    type Error = Error;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Error> {
         text.parse()
     }
 }
@@ -159,7 +161,7 @@ impl Kinds {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// The columns of training rows, of `kind` unless a column states another.
+    /// The columns of the training rows, all of `kind` except those with their own kind.
     ///
     /// # Errors
     /// Fails if the column does not exist, or it cannot have its kind.
@@ -213,7 +215,8 @@ impl Kinds {
         })
     }
 
-    /// The kept columns by kind: their indices among all columns of the data, and among the kept ones.
+    /// The kept columns of this kind: for each, its index among all columns of the data and its index among the kept
+    /// columns.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
@@ -229,7 +232,7 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// Components over rows of the data.
+    /// The mixture components for rows of the data.
     ///
     /// # Errors
     /// Fails for a value that its column cannot have.
@@ -304,7 +307,7 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// The distributions of the data's columns under a component's natural parameters, in order.
+    /// The distributions of the data's columns in order, given a component's natural parameters.
     pub(super) fn described(
         &self,
         names: &[String],

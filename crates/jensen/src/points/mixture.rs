@@ -23,7 +23,7 @@ use crate::units::Units;
 pub const MIXTURE: &str = "mixture";
 
 /// A finished fit of points.
-pub type Fitted = (Made, PointsSummary);
+pub type PointsFit = (Made, PointsSummary);
 
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
@@ -33,7 +33,7 @@ pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_columns()?;
     request.check()?;
@@ -90,7 +90,7 @@ fn fit_kinds(
     request: &MixtureRequest,
     points: &Points,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     let concentration = request.concentration();
     let standardise = request.standardise.unwrap_or_default();
     let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
@@ -127,7 +127,7 @@ pub(super) fn gaussian(
     }
 }
 
-/// A component's covariance matrix, or its variances if it is diagonal, in the units of the data.
+/// A component's covariance matrix in the units of the data, or its variances if the matrix is diagonal.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
     match gaussians.shape() {
@@ -152,7 +152,7 @@ pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f
     }
 }
 
-/// Binary components over rows with these Beta parameters.
+/// Binary components over rows, with these Beta parameters.
 pub(super) fn bernoullis(
     smoothing: f64,
     points: &Points,
@@ -218,8 +218,8 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best. `score` gives the score of global
-/// parameters with a number of components.
+/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best. `score` scores the global parameters
+/// of a mixture with a given number of components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     data: &Fitting<'_>,
@@ -227,7 +227,7 @@ pub(super) fn fit<C: Components>(
     score: &dyn Fn(usize, &[f64]) -> Score,
     component: impl Fn(&[f64], f64) -> Component,
     around: Around<'_>,
-) -> Result<Fitted, Error> {
+) -> Result<PointsFit, Error> {
     let Fitting {
         points,
         units,
@@ -322,7 +322,7 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
 /// Largest number of points of a scatter plot.
 const DRAWN: usize = 2000;
 
-/// The means, as pictures if their size is given, otherwise among the points in the first two columns.
+/// The means, as pictures if a size is given, otherwise plotted among the points in the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);

@@ -11,7 +11,7 @@
 //! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
 //! | `stored` | [`Globals`], [`stored_globals`]: a fit as it is kept on disk |
 //! | `kinds` | [`ColumnKind`]: tables whose columns are of several kinds |
-//! | `sizes` | [`Sizes`]: a number of components, or a range to choose from |
+//! | `sizes` | [`ComponentRange`]: a number of components, or a range to choose from |
 //! | `model` | [`MixtureModel`]: a fitted mixture, stored and applied to new points |
 //! | `explained` | [`Explained`]: predictions of points |
 //! | `summary` | [`PointsSummary`]: a fit in numbers, `fit.json` |
@@ -39,11 +39,11 @@ pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use files::fit_mixture_files;
 pub use job::{Course, Described, Made, Picture};
 pub use kinds::{ColumnDistribution, ColumnKind, ColumnPart};
-pub use mixture::{Fitted, MIXTURE, fit_mixture};
+pub use mixture::{MIXTURE, PointsFit, fit_mixture};
 pub use model::MixtureModel;
-pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};
+pub use request::{CovarianceShape, FactorsRequest, Kind, MixtureRequest, PointRequest};
 pub use shards::{PointShard, point_step};
-pub use sizes::Sizes;
+pub use sizes::ComponentRange;
 pub use stored::{Globals, stored_globals};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{ColumnKind, Explained, Kind, Points, Shape};
+use super::{ColumnKind, CovarianceShape, Explained, Kind, Points};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
@@ -23,17 +23,17 @@ const ALGORITHM: &str = "mixture";
 pub struct MixtureModel {
     /// The kind of components.
     pub kind: Kind,
-    /// Columns of another kind than the rest.
+    /// Columns whose kind differs from that of the rest.
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, ascending.
     pub levels: Vec<Vec<f64>>,
     /// Covariance matrices of Gaussian components.
-    pub covariance: Shape,
+    pub covariance: CovarianceShape,
     /// Number of components.
     pub components: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Natural parameters of q(β) for points in these units: first the weights, then one component after the other.
+    /// Natural parameters of q(β) for points in these units: first the weights, then the components in turn.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
@@ -95,8 +95,9 @@ impl MixtureModel {
     /// Predictions of points: responsibilities, and the log density of each point under the posterior predictive
     /// distribution of q, in nats.
     ///
-    /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), and of the
-    /// expected binary or multinomial probabilities for other components. Jensen integrates out missing values.
+    /// For Gaussian components this distribution is a mixture of Student's t distributions (Bishop 2006, Eq. 10.81),
+    /// and of the expected binary or multinomial probabilities for other components. Jensen integrates out missing
+    /// values.
     ///
     /// # Errors
     /// Fails for points that the components cannot have, and natural parameters of another mixture.

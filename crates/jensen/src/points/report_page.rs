@@ -77,7 +77,7 @@ pub fn report_page(
     }
 }
 
-/// Starts and sizes that were tried.
+/// The starts and sizes that were tried.
 fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> Exhibit {
     let rows = summary.candidates.iter().flatten();
     let bounds = rows.filter_map(|row| Some((row.parts as f64, row.evidence?)));

@@ -8,7 +8,7 @@ use jensen_conjugate::temper::{Length, Temper};
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Kinds;
-use super::{ColumnKind, Sizes};
+use super::{ColumnKind, ComponentRange};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -70,7 +70,7 @@ const MAX_ITERS: u64 = 1000;
 const COOLING_ITERATIONS: f64 = 50.0;
 const COOLING_PASSES: f64 = 1.0;
 
-/// More passes than any run has.
+/// A number of passes that no run reaches.
 const UNBOUNDED: f64 = 1e9;
 
 impl PointRequest {
@@ -141,7 +141,7 @@ impl PointRequest {
             return refuse("--heldout needs a share below 1, such as 0.1");
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
-        temper.check().map_err(Error::Setting)?;
+        temper.check()?;
         if temper.from_both_ends() {
             return refuse("only topics can start temperatures at both ends: choose warm or cold");
         }
@@ -155,8 +155,7 @@ impl PointRequest {
 
     /// The temperature policy as requested.
     pub(super) fn temper(&self) -> Result<Temper, Error> {
-        let temper = self.temper.as_deref().unwrap_or("none").parse();
-        temper.map_err(Error::Setting)
+        Ok(self.temper.as_deref().unwrap_or("none").parse()?)
     }
 
     /// The number of starts for models of at most `parts` parts.
@@ -231,7 +230,7 @@ pub struct MixtureRequest {
             help_heading = "Model"
         )
     )]
-    pub components: Option<Sizes>,
+    pub components: Option<ComponentRange>,
     /// Density of a component [default: gaussian]
     #[cfg_attr(
         feature = "clap",
@@ -256,7 +255,7 @@ pub struct MixtureRequest {
         feature = "clap",
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
-    pub covariance: Option<Shape>,
+    pub covariance: Option<CovarianceShape>,
     /// Whether to standardise the columns of Gaussian components; results are always in the units of the data [default:
     /// on]
     #[cfg_attr(
@@ -294,8 +293,8 @@ pub struct MixtureRequest {
 
 impl MixtureRequest {
     /// The numbers of components.
-    pub fn sizes(&self) -> Sizes {
-        self.components.unwrap_or(Sizes::one(1))
+    pub fn sizes(&self) -> ComponentRange {
+        self.components.unwrap_or(ComponentRange::one(1))
     }
 
     /// The default kind of columns.
@@ -390,7 +389,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum CovarianceShape {
     /// Any
     #[default]
     Full,
@@ -398,11 +397,11 @@ pub enum Shape {
     Diagonal,
 }
 
-impl From<Shape> for Covariance {
-    fn from(shape: Shape) -> Self {
+impl From<CovarianceShape> for Covariance {
+    fn from(shape: CovarianceShape) -> Self {
         match shape {
-            Shape::Full => Self::Full,
-            Shape::Diagonal => Self::Diagonal,
+            CovarianceShape::Full => Self::Full,
+            CovarianceShape::Diagonal => Self::Diagonal,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A shard of a mixture: a table whose rows the process that reads it also evaluates.
+//! A shard of a mixture: a table. The process that reads the table also evaluates its rows.
 //!
-//! A worker reads it for the moments of its columns ([`What::Survey`]), which determine the prior, and again for the
-//! statistics of its rows at the start ([`What::Begin`]). The worker then keeps it in memory. The answers depend only
-//! on settings, file and share. The driver adds them over a tree of shards.
+//! A worker reads it once for the moments of its columns ([`What::Survey`]), which determine the prior, and again for
+//! the initial statistics of its rows ([`What::Begin`]). The worker then keeps the rows in memory. The answers depend
+//! only on the settings, the file and the share. The driver adds them over a tree of shards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::units::Units;
 /// A request to a shard.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// Its rows and columns, and whether the components support them.
+    /// The number of rows and the columns, and whether the components support them.
     Survey = 0,
-    /// Σ T(x), the sizes of its points, and the rows of its share.
+    /// Σ T(x), the sizes of the shard's points, and the rows of its share.
     Begin = 1,
     /// Runs the local steps of its share.
     Step = 2,
-    /// Its part of the bound at T = 1.
+    /// The shard's part of the bound at T = 1.
     Bound = 3,
     /// The log predictive densities of its held-out rows.
     Predict = 4,
@@ -109,8 +109,8 @@ pub struct PointShard {
     bytes: usize,
 }
 
-/// Answers a request of the driver to a shard. `kept` stores the shard between calls. The same arguments give the same
-/// bits anywhere.
+/// Answers a request of the driver for a shard. `kept` stores the shard between calls. The same arguments give the same
+/// bits on every machine.
 ///
 /// # Errors
 /// Fails if the file cannot be read, differs from the driver's file, or has values that the components do not support.
@@ -153,14 +153,14 @@ pub fn point_step(
     Ok(answer)
 }
 
-/// The numbers of runs, each its first and how many.
+/// The numbers in runs, each given by its first number and its length.
 fn expanded(runs: &[u32]) -> Vec<usize> {
     let runs = runs.as_chunks().0.iter();
     runs.flat_map(|&[first, count]| first as usize..first as usize + count as usize)
         .collect()
 }
 
-/// The survey of a shard after its first reading.
+/// The survey of a shard after it is first read.
 fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8>, Error> {
     let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
     points.check_size(request.image)?;

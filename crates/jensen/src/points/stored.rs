@@ -7,10 +7,10 @@ use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
 
-/// A stored model for new points.
+/// A stored model to apply to new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Globals {
-    /// Natural parameters of q(β), of points in these units.
+    /// Natural parameters of q(β) for points in these units.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,

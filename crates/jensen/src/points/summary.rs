@@ -12,8 +12,8 @@ pub struct PointsSeconds {
     pub fit: f64,
 }
 
-/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not requested, are `null`.
+/// A fit in numbers. Field names and meanings are stable, and fields may be added at the end. Numbers that are not
+/// finite, or that were not requested, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
     /// `mixture`, `factors` or `hmm`.
@@ -33,13 +33,13 @@ pub struct PointsSummary {
     pub heldout_log_predictive: Option<f64>,
     /// Standard error of `heldout_log_predictive`.
     pub heldout_standard_error: Option<f64>,
-    /// Iterations taken.
+    /// Number of iterations taken.
     pub iterations: u64,
-    /// Points to learn from.
+    /// Number of training points.
     pub points: u64,
-    /// Points without content that were skipped.
+    /// Number of points without content that were skipped.
     pub skipped: u64,
-    /// Points per second, counted in every pass.
+    /// Points per second, where each pass counts every point.
     pub points_per_second: f64,
     /// Seconds by stage.
     pub seconds: PointsSeconds,
@@ -52,7 +52,7 @@ pub struct PointsSummary {
     /// The parts of the fitted model.
     #[serde(flatten)]
     pub parts: Parts,
-    /// The gain of one more iteration over all points, in nats; for minibatch fits, which have no stopping rule.
+    /// The gain of one more iteration over all points, in nats. Only for minibatch fits, which have no stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
     /// The starts and sizes that the run tried, if there were several.
@@ -69,19 +69,20 @@ pub struct CandidateRow {
     pub seed: u64,
     /// The bound of the start in nats.
     pub elbo: Option<f64>,
-    /// The score that compares models: the bound, plus log K! for the equivalent modes of a mixture of K components.
+    /// The score by which models are compared: the bound, plus log K! for the equivalent modes of a mixture of K
+    /// components.
     pub evidence: Option<f64>,
-    /// Iterations that it took.
+    /// Number of iterations that the candidate took.
     pub iterations: u64,
-    /// Whether it converged.
+    /// Whether the candidate converged.
     pub converged: bool,
-    /// Whether it was kept.
+    /// Whether the candidate was kept.
     pub chosen: bool,
 }
 
 impl PointsSummary {
-    /// Several fits as a table with one row per number of parts. The columns are the number, the best bound, the bound
-    /// for comparisons, the starts within a nat of the best, and `kept` for the chosen fit.
+    /// Several fits as a table with one row per number of parts. The columns are the number of parts, the best bound,
+    /// the bound for comparisons, the number of starts within a nat of the best, and `kept` for the chosen fit.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {
@@ -122,7 +123,7 @@ impl PointsSummary {
 pub enum Parts {
     /// The components of a mixture, the heaviest first.
     Components(Vec<Component>),
-    /// The factors, a value per column.
+    /// The factors, with one value per column.
     Factors(Vec<Vec<f64>>),
     /// The states of chains.
     Chain(Chain),
@@ -147,7 +148,7 @@ pub enum Emission {
     Gaussian {
         /// Mean, one value per column.
         mean: Vec<f64>,
-        /// Covariance row by row, or variances if columns are independent.
+        /// Covariance row by row, or the variances if columns are independent.
         covariance: Vec<f64>,
     },
     /// Vectors of zeros and ones.
@@ -193,7 +194,7 @@ pub enum Component {
     Gaussian {
         /// Mean, one value per column.
         mean: Vec<f64>,
-        /// Covariance row by row, or variances if columns are independent.
+        /// Covariance row by row, or the variances if columns are independent.
         covariance: Vec<f64>,
         /// Share of the points.
         weight: f64,

@@ -7,7 +7,7 @@ use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
 use super::job::COPIES;
-use super::{PointRequest, Shape};
+use super::{CovarianceShape, PointRequest};
 use crate::Error;
 use crate::job::Need;
 use crate::units::{Standardise, Units};
@@ -25,9 +25,9 @@ pub struct Points {
     pub heldout: Vec<f64>,
     /// A digest of the data.
     pub digest: String,
-    /// The first value that is missing: its row, from 1, and its column.
+    /// The first missing value: its row, counted from 1, and its column.
     pub missing: Option<(usize, String)>,
-    /// The total number of training rows, if these rows are only a sample of rows in shards.
+    /// The total number of training rows, if these rows are only a sample of the rows in shards.
     pub elsewhere: Option<usize>,
 }
 
@@ -76,7 +76,7 @@ impl Points {
         }
     }
 
-    /// Refuses missing values with inferred temperatures, because their normalisers need complete rows.
+    /// Rejects missing values with inferred temperatures, because their normalisers need complete rows.
     ///
     /// # Errors
     /// Fails if a value is missing, and the policy infers.
@@ -89,7 +89,7 @@ impl Points {
         }
     }
 
-    /// Refuses a column without any value.
+    /// Rejects a column without any value.
     ///
     /// # Errors
     /// Fails if there is such a column.
@@ -107,7 +107,7 @@ impl Points {
         }
     }
 
-    /// The units of the columns, of the rows to learn from.
+    /// The units of the columns, computed from the training rows.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -117,25 +117,30 @@ impl Points {
     }
 
     /// Gaussian components over the training rows in these units, with densities in the original units.
-    pub(super) fn gaussians(&self, shape: Shape, units: &Units, prior: GaussianPrior) -> Gaussians {
+    pub(super) fn gaussians(
+        &self,
+        shape: CovarianceShape,
+        units: &Units,
+        prior: GaussianPrior,
+    ) -> Gaussians {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
     }
 
-    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components from this seed. Prior
+    /// The components of [`gaussians`](Self::gaussians) before a fit of `parts` components with this seed. Prior
     /// correlations are estimated from the rows that the start uses.
     ///
     /// # Errors
     /// [`Error::Memory`] if their covariance matrices need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
-        shape: Shape,
+        shape: CovarianceShape,
         units: &Units,
         prior: GaussianPrior,
         (parts, seed, limit): (u64, u64, u64),
     ) -> Result<Gaussians, Error> {
-        if let Shape::Full = shape {
+        if let CovarianceShape::Full = shape {
             self.covariances(parts).check(limit)?;
         }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
@@ -150,7 +155,8 @@ impl Points {
         })
     }
 
-    /// Memory of full covariance matrices of all columns, which Jensen builds before a job states its need.
+    /// Memory of full covariance matrices of all columns. Jensen builds them before a job reports the memory that it
+    /// needs.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
@@ -164,7 +170,7 @@ impl Points {
         }
     }
 
-    /// The columns of these names, with every row as a training row.
+    /// The columns with these names, where every row is a training row.
     ///
     /// # Errors
     /// Fails if the column does not exist, or it has values other than numbers.
@@ -192,7 +198,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// The rows of a table as the shard of this number, which draws its held-out rows separately.
+    /// The rows of a table as the shard with this number, which draws its held-out rows separately.
     ///
     /// # Errors
     /// Fails as [`of_table`](Self::of_table) does.

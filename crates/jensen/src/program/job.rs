@@ -37,7 +37,7 @@ pub struct FitJob<'a, P, R> {
     pub coordinates: Coordinates,
 }
 
-/// The results of a fit's records.
+/// The results that are computed from a fit's records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FitCourse {
     history: Vec<HistoryPoint>,
@@ -133,7 +133,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     ) -> Vec<File<'a>> {
         let (fitted, about) = (&made.output, &self.about);
         let seed = fitted.settings.seed;
-        let family = fitted.fit.best().kind.to_string();
+        let family = fitted.fit.best().family.to_string();
         let comments = fitted.csv_comments(about);
         let attributes = NetcdfAttributes {
             model: about.model.clone(),

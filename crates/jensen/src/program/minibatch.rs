@@ -9,19 +9,19 @@ use super::request::{EstimatorName, FitRequest, MethodName};
 use crate::Error;
 use crate::exchangeable::{with_at_most, with_usual_estimator};
 
-/// Default number of records of a batch, or all if there are fewer.
+/// Default number of records per batch, or all records if there are fewer.
 const BATCH: u64 = 100;
 
-/// Default number of records of a batch if records come in many blocks.
+/// Default number of records per batch if records come in many blocks.
 const BLOCK_BATCH: u64 = 1000;
 
-/// Default weight of SMISO's newest step.
+/// Default weight of the newest step in SMISO.
 const ALPHA: f64 = 0.9;
 
-/// Pairs of a batch and a draw for each traced variance.
+/// Number of pairs of a batch and a draw for each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// A fit without minibatches and their settings.
+/// A fit without minibatches and without their settings.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -46,7 +46,7 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Rejects methods that visit records from all data in every iteration if these come in blocks.
+/// Rejects methods that visit records from all data in every iteration, if the data come in blocks.
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(
@@ -166,12 +166,12 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// The method for a model. By default, it chooses minibatches and the estimator for it.
+/// The method for a model. By default, the policy chooses minibatches and the estimator for them.
 pub(super) fn for_records(
     request: &FitRequest,
     method: Method,
     model: &impl RecordDensity,
-    family: FamilyChoice,
+    family: &FamilyChoice,
 ) -> Result<Method, Error> {
     let records = model.records();
     let method = match request.batch {

@@ -1,6 +1,7 @@
 //! Reads Stan programs from files, compiles and fits them as requested, and stores the results in a folder.
 //!
-//! Fits a program with its data as `jensen fit` does, while [`fit`](crate::fit) fits any problem in memory.
+//! This module fits a program with its data as `jensen fit` does, whereas [`fit`](crate::fit) fits any problem in
+//! memory.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -9,7 +10,7 @@
 //! | `minibatch` | the settings of exchangeable records |
 //! | `trust` | the parameters of TrustVI |
 //! | `job` | [`FitJob`]: a fit in a folder |
-//! | `stored` | [`Stored`]: what the folder keeps |
+//! | `stored` | [`StoredFit`]: what the folder keeps |
 
 mod job;
 mod minibatch;
@@ -25,7 +26,7 @@ pub use request::{
 };
 pub(crate) use source::REGRESSION;
 pub use source::{Includes, Source};
-pub use stored::Stored;
+pub use stored::StoredFit;
 pub use trust::TrustRequest;
 
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ use crate::{
     sample_refined,
 };
 
-/// Largest share of a time limit for choosing a centring.
+/// Largest share of a time limit that may be spent on choosing a centring.
 const PILOT: f64 = 0.25;
 
 /// The command in the marker of a result folder.
@@ -60,9 +61,9 @@ pub struct Program {
     request: FitRequest,
     threads: usize,
     model: Lowered,
-    /// The parameterisation of groups, once it is chosen.
+    /// The parameterisation of groups, once it has been chosen.
     centring: OnceLock<Centring>,
-    /// Set if the fit uses the program's form of the groups after all.
+    /// Set if the fit ends in the program's own form of the groups.
     as_written: OnceLock<()>,
 }
 
@@ -72,16 +73,16 @@ enum Lowered {
     Whole(Box<Model>),
     /// A density of exchangeable records.
     Records(Box<RecordModel>),
-    /// For exchangeable records with data in blocks.
+    /// The density of exchangeable records whose data come in blocks.
     Blocks(Box<BlockModel>),
-    /// For exchangeable records that are evaluated elsewhere.
+    /// The density of exchangeable records that are evaluated elsewhere.
     Shards(Box<ShardModel>),
 }
 
-/// Builds the evaluator of shards from the input of a shard.
+/// Creates the evaluator of shards from the input that a shard needs.
 type Steps<'a> = Box<dyn FnOnce(&ShardProgram) -> Box<dyn RecordSteps> + 'a>;
 
-/// Does the same with a model of any kind.
+/// Runs the same code with a model of any kind.
 macro_rules! with_model {
     ($lowered:expr, |$model:ident| $work:expr) => {
         match $lowered {
@@ -95,10 +96,10 @@ macro_rules! with_model {
 
 impl Program {
     /// Compiles a program for a fit on the given number of threads. `halt` interrupts the interpreter during
-    /// compilation and during draws.
+    /// compilation and while it computes draws.
     ///
     /// # Errors
-    /// Fails for an invalid setting, found before compilation, or an error in the program or its data.
+    /// Fails for an invalid setting, which is found before compilation, and for an error in the program or its data.
     pub fn compile(
         source: Source,
         request: FitRequest,
@@ -108,10 +109,11 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// Compiles a program for records in shards. `steps` turns the input of a shard into its evaluator.
+    /// Compiles a program for records that are divided into shards. `steps` creates the evaluator from the input that a
+    /// shard needs.
     ///
     /// # Errors
-    /// Fails as [`compile`](Self::compile) does, and for missing counted records.
+    /// Fails as [`compile`](Self::compile) does, and if the counted records are missing.
     pub fn compile_shards(
         source: Source,
         request: FitRequest,
@@ -179,13 +181,13 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of an earlier fit, compiled with its stored settings except the given ones, to resume the fit or
-    /// draw from it.
+    /// The program of an earlier fit, compiled to resume the fit or to draw from it. Given settings replace stored
+    /// ones.
     ///
     /// # Errors
     /// Fails as [`compile`](Self::compile) does, and for unreadable stored files.
     pub fn of_stored(
-        stored: &Stored,
+        stored: &StoredFit,
         source: Source,
         request: FitRequest,
         threads: usize,
@@ -202,7 +204,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The reparameterisation of the groups of a program of all data, if there is one.
+    /// The reparameterisation of the groups, if the program is of all data and has one.
     fn recentring(&self) -> Option<&Centring> {
         let chosen = self.centring.get().filter(|centring| !centring.is_empty());
         chosen.filter(|_| self.as_written.get().is_none())
@@ -219,7 +221,7 @@ impl Program {
         with_model!(&self.model, |model| model.notes())
     }
 
-    /// The number of unconstrained coordinates. A program without any cannot be fitted.
+    /// The number of unconstrained coordinates. A program without parameters cannot be fitted.
     pub fn dim(&self) -> usize {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
@@ -260,7 +262,7 @@ impl Program {
         checked.map_err(|error| Error::Input(format!("--coords: {error}")))
     }
 
-    /// Draws of an approximation of this program's posterior.
+    /// Draws from an approximation of this program's posterior.
     ///
     /// # Errors
     /// Fails as [`sample`] does.
@@ -301,7 +303,7 @@ impl Program {
         }
     }
 
-    /// Digests of program and data, in checkpoints and approximations.
+    /// Digests of the program and the data, for checkpoints and approximations.
     ///
     /// # Errors
     /// Fails if the stored centring belongs to another program.
@@ -338,7 +340,7 @@ impl Program {
         start.map_err(|error| Error::Input(format!("{}: {error}", given.name)))
     }
 
-    /// The start at these values of parameters; other parameters start at the origin of the unconstrained scale.
+    /// The start at these parameter values. Other parameters start at the origin of the unconstrained scale.
     ///
     /// # Errors
     /// Fails if a value belongs to no parameter, has another shape, or violates its constraint.
@@ -363,8 +365,8 @@ impl Program {
         }
     }
 
-    /// A fit of all data at once. It recentres groups if a first fit favours that. If the refined draws then do not
-    /// mix, it returns to the program's groups, because a mean field may be far from the posterior.
+    /// A fit of all data at once. It recentres groups if a first fit suggests that. If the refined draws then do not
+    /// mix, it returns to the program's own form, because a mean-field fit may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -420,7 +422,7 @@ impl Program {
         around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
         if let Some(method) = minibatch::method(&self.request)? {
-            let family = options.settings.family;
+            let family = &options.settings.family;
             options.settings.method =
                 minibatch::for_records(&self.request, method, model.records(), family)?;
         }
@@ -491,7 +493,7 @@ impl Program {
         init: &Init,
         budget: Budget,
         around: Around<'_>,
-    ) -> Result<Done<FitJob<'a, P, Stored>>, Error> {
+    ) -> Result<Done<FitJob<'a, P, StoredFit>>, Error> {
         let chosen = self.centring.get();
         let centring = chosen.map(|_| self.recentring().cloned().unwrap_or_default());
         if centring.is_none() {
@@ -505,7 +507,7 @@ impl Program {
             resumable: centring.is_some(),
             problem,
             options,
-            request: Stored::of(&self.source, &self.request, init.clone(), centring)?,
+            request: StoredFit::of(&self.source, &self.request, init.clone(), centring)?,
             inputs: self.source.copies(),
             budget,
             about: self.about(),
@@ -526,7 +528,7 @@ fn remarks<D>(model: &Model<D>) -> Vec<String> {
     remarks
 }
 
-/// A fit that could not start, with the model's own message if it has one.
+/// The error of a fit that could not start, with the model's own message if there is one.
 fn explain<D>(error: Error, model: &Model<D>, init: &Init) -> Error {
     let Error::Fit(FitError::CannotStart(status)) = &error else {
         return error;

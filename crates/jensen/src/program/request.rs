@@ -57,13 +57,13 @@ pub enum EstimatorName {
     Ens,
     /// Minibatches: the joint control variate, against both kinds of noise
     Joint,
-    /// Minibatches: joint for the mean alone, as its paper has it
+    /// Minibatches: joint for the mean alone, as in its paper
     JointMean,
     /// Minibatches: joint as printed, with stored spreads and the prior in the table
     JointPaper,
-    /// Minibatches: the joint control variate with one anchor an epoch, in little memory
+    /// Minibatches: the joint control variate with one anchor per epoch, which needs little memory
     JointSvrg,
-    /// Minibatches: joint with the draws integrated out; one linear predictor a record, mean-field
+    /// Minibatches: joint with the draws integrated out, for one linear predictor per record and a mean-field family
     JointExact,
 }
 
@@ -164,7 +164,7 @@ pub struct FitRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
     /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns are
-    /// named after the data of size N, with lists for vectors; DATA has the other data, without N
+    /// named after the data of size N, with lists for vectors; DATA contains the other data, without N
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARQUET", num_args = 1.., help_heading = "Method"))]
     pub records: Option<Vec<PathBuf>>,
     /// Records of a minibatch [default: 100; with --records 1000]
@@ -200,7 +200,7 @@ pub struct FitRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub advi_iters: Option<u64>,
     /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
-    /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
+    /// [default: 0.01 or 0.0003 per dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tol: Option<f64>,
     /// Start at 0, at a random point, or at the point in FILE.json: an object with parameter values (other parameters
@@ -225,8 +225,8 @@ pub struct FitRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = words::positive, help_heading = "Accuracy"))]
     pub effective_draws: Option<f64>,
 
-    /// Gradients of a refinement in up to 100 dimensions, fewer in inverse proportion beyond; if the density is cheap, up to
-    /// five times as many [default: 2000000]
+    /// Gradients of a refinement in up to 100 dimensions; in more, the number is inversely proportional to the
+    /// dimension; if the density is cheap, up to five times as many [default: 2000000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget"))]
     pub max_gradients: Option<u64>,
     /// Largest number of iterations; a shorter run is a prefix of a longer one [default: 100000]
@@ -277,7 +277,7 @@ impl FitRequest {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method that the flags request.
+    /// The method requested by the flags.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
             // Minibatches have their own methods. The other settings equal those of stochastic gradients.
@@ -310,7 +310,7 @@ impl FitRequest {
             effective_draws: self.effective_draws.unwrap_or(usual.effective_draws),
             max_gradients: self.max_gradients.unwrap_or(usual.max_gradients),
         };
-        policy.validate().map_err(Error::Setting)?;
+        policy.validate()?;
         Ok(policy)
     }
 
@@ -354,7 +354,7 @@ impl FitRequest {
                 FamilyChoice::Only(FamilyKind::MeanField)
             }
             None | Some("auto") => FamilyChoice::Auto,
-            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Error::Setting)?),
+            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>()?),
         };
         Ok(Settings {
             seed: self.seed(),
@@ -589,7 +589,7 @@ impl FitRequest {
     }
 }
 
-/// Names separated by commas, except within brackets.
+/// Splits names separated by commas, except within brackets.
 fn separate(names: &str) -> Vec<String> {
     let mut depth = 0;
     let parts = names.split(|c| {
@@ -608,7 +608,7 @@ fn separate(names: &str) -> Vec<String> {
 fn parse_family(text: &str) -> Result<String, String> {
     if text != "auto" {
         let parsed = text.parse::<FamilyKind>();
-        parsed.map_err(|error| error.replace("one of ", "one of auto, "))?;
+        parsed.map_err(|error| error.to_string().replace("one of ", "one of auto, "))?;
     }
     Ok(text.to_owned())
 }

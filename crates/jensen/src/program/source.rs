@@ -36,14 +36,14 @@ pub struct Source {
     pub data: Option<DataFile>,
     /// Names of dimensions and labels along them, for readers of the draws.
     pub coordinates: Coordinates,
-    /// The metadata of the regression that generated it, as JSON.
+    /// The metadata of the regression that generated the program, as JSON.
     pub regression: Option<Vec<u8>>,
 }
 
 impl Source {
-    /// Reads a program, and its data if there are any, with at most `most` bytes of a compressed file; `folders` are
-    /// searched for included files. Programs and included files whose arrays are all declared in the syntax before Stan
-    /// 2.33 are translated to today's syntax.
+    /// Reads a program, and its data if there are any, with at most `most` bytes from a compressed file. Included files
+    /// are searched for in `folders`. Translates programs and included files whose arrays are all declared in the
+    /// syntax before Stan 2.33 to today's syntax.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or does not have the format of its name.
@@ -104,7 +104,7 @@ impl Source {
         }
     }
 
-    /// A program and data from memory, with the program as for [`read`](Self::read).
+    /// A program and data in memory, with the program treated as in [`read`](Self::read).
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
             model: model.to_owned(),
@@ -120,10 +120,10 @@ impl Source {
         }
     }
 
-    /// The values of the data, empty without data.
+    /// The values of the data; empty without data.
     ///
     /// # Errors
-    /// If the data do not follow their format.
+    /// Fails if the data do not follow their format.
     pub fn values(&self) -> Result<DataSet, Error> {
         match &self.data {
             Some(data) => Ok(data.parse_apart()?),
@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// Included files, from folders or from a stored run. The includes remember all requested files.
+/// Included files, from folders or from a stored run. It remembers all files that were requested.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
@@ -176,7 +176,7 @@ impl Includes {
         }
     }
 
-    /// Translates included files in the syntax before Stan 2.33, if `old`.
+    /// Translates included files written in the syntax before Stan 2.33, if `old`.
     #[must_use]
     pub fn in_old_syntax(self, old: bool) -> Self {
         Self { old, ..self }

@@ -16,7 +16,7 @@ use crate::{Centring, Error};
 /// A run as stored in its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stored {
+pub struct StoredFit {
     /// The model's name in messages.
     pub model: String,
     /// Included files by the name in the program.
@@ -27,8 +27,8 @@ pub struct Stored {
     pub flags: FitRequest,
     /// The start of the run.
     pub init: Init,
-    /// The parameterisation of the program's groups, or null until it is chosen. Runs of earlier versions kept the
-    /// program's form.
+    /// The parameterisation of the program's groups, or null until it has been chosen. Runs of earlier versions kept
+    /// the program's own form.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
     /// The argument of `--coords`.
@@ -41,7 +41,7 @@ fn as_they_are() -> Option<Centring> {
     Some(Centring::default())
 }
 
-impl Stored {
+impl StoredFit {
     /// A run to be stored.
     pub(super) fn of(
         source: &Source,
@@ -75,7 +75,7 @@ impl Stored {
         Ok((run, stored))
     }
 
-    /// The copies of program and data.
+    /// The stored copies of program and data.
     ///
     /// # Errors
     /// Fails if a copy cannot be read.

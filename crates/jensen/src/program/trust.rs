@@ -7,7 +7,8 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Parameters of Table 1 of Regier, Jordan and McAuliffe (2017), and the first radius; absent ones have their defaults.
+/// Parameters in Table 1 of Regier, Jordan and McAuliffe (2017), and the initial radius. Absent parameters have their
+/// defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -24,7 +25,7 @@ pub struct TrustRequest {
     /// γ: the factor by which the region grows and shrinks, above 1 [default: 2]
     #[cfg_attr(feature = "clap", arg(id = "trust_gamma", long = "trust-gamma", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub gamma: Option<f64>,
-    /// λ: Jensen rejects a step unevaluated if its predicted improvement is below λδ²/η nats in a region of radius δ
+    /// λ: Jensen rejects a step without evaluating it if its predicted improvement is below λδ²/η nats in a region of radius δ
     /// [default: 1e-10]
     #[cfg_attr(feature = "clap", arg(id = "trust_lambda", long = "trust-lambda", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub lambda: Option<f64>,

@@ -1,9 +1,10 @@
 //! Records whose data are read one block at a time.
 //!
-//! A program over exchangeable records needs only the data of the current records. [`RecordBlocks`] lowers it for a
-//! block when an evaluation requests one of the block's records, and keeps the last two blocks in memory. The records
-//! of the starts stay in memory. Record numbers follow the blocks, so a caller that visits the records in order, or
-//! through [`Batches`](jensen_blackbox::records::Batches) of blocks, reads every block once.
+//! A program over exchangeable records needs only the data of the records that it currently evaluates. [`RecordBlocks`]
+//! lowers the program for a block when an evaluation requests one of the block's records, and keeps the last two blocks
+//! in memory. The records for the starts stay in memory. Record numbers follow the blocks. A caller that visits the
+//! records in order, or through [`Batches`](jensen_blackbox::records::Batches) of blocks, therefore reads every block
+//! once.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -33,18 +34,18 @@ use crate::Error;
 use crate::exchangeable::Records;
 use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
 
-/// Number of blocks in memory: minibatches at the end of one contain records of the next.
+/// Number of blocks in memory, because minibatches at the end of one block contain records of the next.
 const KEPT: usize = 2;
 
-/// Rows of the first block for which the program is lowered first.
+/// Number of rows of the first block for which the program is first lowered.
 const FIRST: usize = 16;
 
-/// The source of records, block by block.
+/// A source of records, block by block.
 pub trait RecordSource: Send + Sync {
-    /// The first record of each block, and their number at the end.
+    /// The first record of each block, followed by the number of records.
     fn edges(&self) -> &[u32];
 
-    /// The values of the first `rows` records of a block, or of all its records.
+    /// The values of the first `rows` records of a block, or of all records of the block.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
@@ -61,7 +62,7 @@ pub trait RecordSource: Send + Sync {
     /// The location of a record of a block, for messages.
     fn location(&self, block: usize, row: usize) -> String;
 
-    /// The length of the lists of a variable, if it has lists.
+    /// The length of the lists of a variable, if its values are lists.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
@@ -71,22 +72,22 @@ pub trait RecordSource: Send + Sync {
     fn digest(&self) -> String;
 }
 
-/// A program's density of records that come in blocks.
+/// A program's density of records whose data come in blocks.
 pub struct RecordBlocks {
     program: Arc<Program>,
     count: String,
     data: Vec<RecordData>,
-    /// The part that does not belong to records.
+    /// The data that do not belong to records.
     shared: DataSet,
     memory_limit: u64,
     options: LowerOptions,
     execution: Execution,
     source: Box<dyn RecordSource>,
-    /// The density of the first few records, with the prior of all.
+    /// The density of the first few records, with the prior for all of them.
     first: RecordGraph,
     recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
     held: Mutex<Option<Arc<Held>>>,
-    /// The reason why data could not be read: values are NaN from then on.
+    /// The reason why data could not be read. Values are NaN from then on.
     failed: Mutex<Option<Error>>,
 }
 
@@ -107,8 +108,8 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// The values that do not belong to records, completed by missing lengths of lists, and the data of a program's first
-/// records.
+/// The values that do not belong to records, supplemented by missing lengths of lists, and the data of a program's
+/// first records.
 ///
 /// # Errors
 /// Fails if the records' data are among the others, or cannot be read.
@@ -146,7 +147,7 @@ pub(crate) fn first_data(
     Ok((shared, bound))
 }
 
-/// The data of a block as the program declares them.
+/// The data of a block in the form in which the program declares them.
 fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
     let mut data = shared.clone();
     let rows = block.iter().next().map_or(0, |(_, value)| value.shape()[0]);
@@ -158,7 +159,7 @@ fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
 }
 
 impl RecordBlocks {
-    /// The density of a program that is bound to [`first_data`].
+    /// The density of a program that has been bound to [`first_data`].
     ///
     /// # Errors
     /// Fails as [`lower_block`] does.
@@ -190,7 +191,7 @@ impl RecordBlocks {
         })
     }
 
-    /// The first records of a block, or the whole block for `None`, lowered to a graph.
+    /// The first records of a block lowered to a graph, or the whole block for `None`.
     fn lowered(&self, block: usize, rows: DataSet, numbers: &[f64]) -> Result<RecordGraph, Error> {
         let bind = |rows: DataSet| {
             let data = joined(&self.shared, rows, &self.count);
@@ -268,8 +269,8 @@ impl RecordBlocks {
             .clone()
     }
 
-    /// Calls the closure for each run of records from one block in a batch, with the graph and the numbers of the
-    /// records within the block. `false` if data cannot be read.
+    /// Calls the closure for each run of records from the same block in a batch, with the graph and the numbers of the
+    /// records within the block. Returns `false` if data cannot be read.
     fn each(
         &self,
         ws: &mut BlockWorkspace,

@@ -1,9 +1,10 @@
-//! Records in shards. Each shard is a file whose rows another process evaluates, and all shards form one density.
+//! Records in shards. Each shard is a file whose rows another process evaluates, and all shards together form one
+//! density.
 //!
-//! A shard is one Parquet file. All shards have the same number of blocks. The records of all shards are numbered by
-//! their block, and within a block by shard, so a minibatch comes from the same block of all shards. Each shard
-//! evaluates its own records ([`record_step`], a function of program, file, point and share). The driver adds the parts
-//! over one binary tree of shards, so the bits depend only on the files. The driver does everything else.
+//! A shard is one Parquet file. All shards have the same number of blocks. Records are numbered by block, and within a
+//! block by shard, so a minibatch comes from the same block of all shards. Each shard evaluates its own records
+//! ([`record_step`], a function of program, file, point and share). The driver adds the parts over a single binary tree
+//! of shards, so the bits depend only on the files. The driver does everything else.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -25,18 +26,18 @@ use crate::stan::Build;
 /// A program without its records, which a shard needs in addition to its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
-    /// The program's name in messages, its text, and its includes by their names.
+    /// The program's name in messages, its text, and its included files by name.
     pub name: String,
     text: String,
     includes: std::collections::BTreeMap<String, String>,
-    /// The data that are not of records, as JSON.
+    /// The data that do not belong to records, as JSON.
     shared: String,
     /// The variable that counts the records.
     count: String,
     seed: u64,
     simd: String,
     memory_limit: u64,
-    /// Blocks of every shard.
+    /// Number of blocks per shard.
     blocks: usize,
 }
 
@@ -62,7 +63,7 @@ impl ShardProgram {
         }
     }
 
-    /// The records of a shard, identified by their digest in the driver.
+    /// The records of a shard, which the driver identifies by their digest.
     ///
     /// # Errors
     /// Fails if the file cannot be read or differs from the driver's file.
@@ -91,12 +92,12 @@ impl ShardProgram {
     }
 }
 
-/// A share of a shard: the shard's number, its file and its digest, and its records as bytes.
+/// A shard's share: the number of the shard, its file and its digest, and the records of the share as bytes.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
-/// The processes that evaluate the parts of shards.
+/// The processes that evaluate the shards' shares.
 pub trait RecordSteps: Send + Sync {
-    /// The results of every shard with a share, in order. Each shard evaluates the same function on its share.
+    /// The results of every shard that has a share, in order. Each shard evaluates the same function on its share.
     ///
     /// # Errors
     /// Fails if a shard did not answer.
@@ -111,7 +112,8 @@ enum What {
     Product = 2,
 }
 
-/// A shard of a driver: its file, digest, and the first record of each of its blocks, with their number at the end.
+/// A shard as the driver sees it: its file, its digest, and the first record of each of its blocks followed by the
+/// number of records.
 pub(crate) struct Shard {
     pub path: PathBuf,
     pub digest: String,
@@ -122,9 +124,9 @@ pub(crate) struct Shard {
 pub struct RecordShards {
     first: RecordBlocks,
     shards: Vec<Shard>,
-    /// The first record of each block of all shards, and N.
+    /// The first record of each block of all shards, followed by N.
     edges: Vec<u32>,
-    /// The first record of each shard in each block, block after block, and N.
+    /// The first record of each shard in each block, block after block, followed by N.
     starts: Vec<u32>,
     steps: Box<dyn RecordSteps>,
     held: Mutex<Vec<u32>>,
@@ -132,7 +134,7 @@ pub struct RecordShards {
 }
 
 impl RecordShards {
-    /// The shards of a driver, for the prior of their first one's program.
+    /// The shards of a driver, with the prior of the first shard's program.
     pub(crate) fn new(
         first: RecordBlocks,
         shards: Vec<Shard>,
@@ -165,7 +167,7 @@ impl RecordShards {
         shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
     }
 
-    /// The share of each shard that has one, as runs of records in the shard's numbering.
+    /// The share of each shard that has one, as runs of records numbered within the shard.
     fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         let mut cell = 0;
@@ -193,7 +195,8 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// Computes the sums over a batch: `values` (one per lane, or none), then `matrix` (the length of z, or none).
+    /// Computes the sums over a batch: `values` (one per lane, or none), followed by `matrix` (of the length of z, or
+    /// none).
     fn sums(
         &self,
         what: What,
@@ -282,7 +285,7 @@ impl RecordShards {
     }
 }
 
-/// The work of a shard on a share of its records. The same arguments give the same bits anywhere.
+/// Evaluates a share of a shard's records. The same arguments give the same bits on every machine.
 ///
 /// # Errors
 /// Fails if the bytes are damaged, or the records cannot be read.

@@ -10,13 +10,13 @@ use jensen_stan::lower::RecordData;
 use super::RecordSource;
 use crate::Error;
 
-/// Bytes of the numbers of a block.
+/// Bytes of the numbers in a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// Bytes of the numbers of a block of a shard. A worker may keep several blocks in memory.
+/// Bytes of the numbers in a block of a shard. A worker may keep several blocks in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
-/// Smallest number of row ranges in a block. A block has rows from several places of the files, so that blocks of
+/// Smallest number of row ranges in a block. A block contains rows from several parts of the files, so that blocks of
 /// sorted files differ little.
 #[cfg(feature = "parquet")]
 const LOCATIONS: usize = 4;
@@ -42,7 +42,7 @@ impl RecordTable {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
 
-    /// Opens files, including those in folders, for these variables, with the given number of blocks or with blocks of
+    /// Opens files, including those in folders, for these variables. Uses the given number of blocks, or blocks of
     /// about the given size in bytes.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ pub enum RecordTable {}
 
 #[cfg(not(feature = "parquet"))]
 impl RecordTable {
-    /// The error that this build cannot read Parquet.
+    /// Fails, because this build cannot read Parquet.
     ///
     /// # Errors
     /// Always fails.
@@ -177,7 +177,7 @@ impl RecordTable {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
 
-    /// The error that this build cannot read Parquet.
+    /// Fails, because this build cannot read Parquet.
     ///
     /// # Errors
     /// Always fails.

@@ -1,4 +1,4 @@
-//! The effects of columns on the expected response: curves over the population, and averages over rows.
+//! The effects of columns on the expected response: curves for the population, and averages over rows.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::{Frame, Kept, Request};
-use crate::program::Stored;
+use crate::program::StoredFit;
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Save};
 
@@ -30,7 +30,7 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// The curves over the fitted rows, or `None` if a formula has no value at the centre of its columns, such as the
+    /// The curves over the fitted rows; `None` if a formula has no value at the centre of its columns, such as the
     /// logarithm of a column that may be negative.
     pub(super) fn of(
         request: &Request,
@@ -56,7 +56,7 @@ impl KeptCurves {
 
 /// A summary of draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct EffectSummary {
     /// Mean.
     pub mean: f64,
     /// Standard deviation.
@@ -65,7 +65,7 @@ pub struct Summary {
     pub interval: [f64; 2],
 }
 
-impl Summary {
+impl EffectSummary {
     fn of(mut draws: Vec<f64>) -> Self {
         let count = draws.len() as f64;
         let mean = draws.iter().sum::<f64>() / count;
@@ -91,16 +91,16 @@ pub struct Line {
     /// The category, if responses are categories.
     pub category: Option<String>,
     /// The expected response.
-    pub expected: Vec<Summary>,
+    pub expected: Vec<EffectSummary>,
 }
 
-/// The curves of a fit in a folder: each column from its smallest to its largest value, or over its levels, with other
-/// columns at their means or first levels, and without group effects.
+/// The curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its levels, with
+/// other columns at their means or first levels, and without group effects.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or its curves have no value.
 pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let Some(curves) = &kept.curves else {
@@ -134,7 +134,7 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
             let points = first..first + curve.points();
             first = points.end;
             for (number, category) in categories.iter().enumerate() {
-                let summary = |row: usize| Summary::of(expected.draws(row, number).collect());
+                let summary = |row: usize| EffectSummary::of(expected.draws(row, number).collect());
                 lines.push(Line {
                     column: curve.column.clone(),
                     at: at.clone(),
@@ -151,7 +151,7 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
     Ok(lines)
 }
 
-/// Expected responses of rows at each draw.
+/// Expected responses of rows for each draw.
 struct Expected {
     table: DrawsTable,
     first: usize,
@@ -237,7 +237,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-/// For several responses the lines are their means, and for categories their probabilities.
+/// For several responses the lines are their means, and for categories they are the probabilities.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
@@ -299,13 +299,13 @@ pub struct Effect {
     /// The category, if responses are categories.
     pub category: Option<String>,
     /// The average over the rows.
-    pub estimate: Summary,
+    pub estimate: EffectSummary,
 }
 
-/// The average effects of columns over the rows of a table, as the R package marginaleffects defines them
-/// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024): the mean slope of the expected
-/// response for a number, and the mean difference of each level from the first one for a factor. Rows keep their
-/// groups. For successes among trials the expected response is a probability.
+/// The average effects of columns over the rows of a table, as defined by the R package marginaleffects (Arel-Bundock,
+/// Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean slope of the
+/// expected response, and that of a factor is the mean difference of each level from the first. Rows keep their groups.
+/// For successes among trials the expected response is a probability.
 ///
 /// # Errors
 /// Fails if the folder does not belong to a regression, or a column is missing or has values that are not in the fit.
@@ -315,7 +315,7 @@ pub fn effects(
     threads: usize,
     halt: Halt,
 ) -> Result<Vec<Effect>, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let fitted = stored.source(&run)?.values()?;
@@ -361,7 +361,7 @@ pub fn effects(
                 column: contrast.column.clone(),
                 contrast: contrast.name.clone(),
                 category: several.then(|| categories.get(category).cloned().unwrap_or_default()),
-                estimate: Summary::of(sums.into_iter().map(|sum| sum / by).collect()),
+                estimate: EffectSummary::of(sums.into_iter().map(|sum| sum / by).collect()),
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Regressions: a formula and a table, fitted like any other program.
 //!
-//! [`Regression`] writes the program ([`jensen_regress`]); [`Program`](crate::program::Program) fits it, and its folder
-//! keeps the state that [`predict`] needs for new rows.
+//! [`Regression`] writes the program ([`jensen_regress`]), and [`Program`](crate::program::Program) fits it. The folder
+//! stores the state that [`predict`] needs for new rows.
 
 mod effects;
 mod sensitivity;
@@ -17,11 +17,11 @@ use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use effects::section;
-pub use effects::{Effect, KeptCurves, Line, Summary, curves, effects};
-pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+pub use effects::{Effect, EffectSummary, KeptCurves, Line, curves, effects};
+pub use jensen_regress::{FAMILIES, Factor, Frame, FrameColumn, Request};
 pub use sensitivity::{Sensitive, sensitivity};
 
-use crate::program::{Includes, REGRESSION, Source, Stored};
+use crate::program::{Includes, REGRESSION, Source, StoredFit};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
@@ -38,9 +38,9 @@ pub struct Kept {
     pub of_rows: usize,
     /// Notes on the rows.
     pub notes: Vec<String>,
-    /// The priors: parameter, distribution, and whether the user gave it.
+    /// The priors: parameter, distribution, and whether the user specified it.
     pub priors: Vec<(String, String, bool)>,
-    /// The named constants of priors: mean and standard deviation of the response.
+    /// The named constants in priors: mean and standard deviation of the response.
     pub constants: Vec<(String, f64)>,
     /// The variables to report, in order.
     pub shown: Vec<String>,
@@ -85,7 +85,7 @@ pub struct Regression {
     pub source: Source,
     /// The stored part.
     pub kept: Kept,
-    /// The program of the log density of its priors, over the same data.
+    /// The program for the log density of the priors, over the same data.
     pub log_prior: String,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn is_of_prior(kept: &[u8]) -> bool {
     serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.request.prior_only)
 }
 
-/// The table with the maps that formulas name, read from their files.
+/// The table together with the maps that the formulas name, read from their files.
 fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
     let mut made = Cow::Borrowed(frame);
     for file in jensen_regress::Regression::maps(request)? {
@@ -189,7 +189,7 @@ pub fn predict(
     threads: usize,
     halt: Halt,
 ) -> Result<Predicted, Error> {
-    let (run, stored) = Stored::open(folder)?;
+    let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let regression = jensen_regress::Regression::for_rows(&kept.request, &kept.learnt, frame)?;

@@ -8,8 +8,8 @@ use super::Kept;
 use crate::stan::Build;
 use crate::{Error, Fitted, Generator, Save};
 
-/// Smallest reported shift of a mean, in standard deviations per doubling of the power of the priors. It is about the
-/// shift of a normal distribution that corresponds to the threshold of 0.05 in that paper.
+/// Smallest shift of a mean that is reported, in standard deviations per doubling of the power of the priors. It is
+/// approximately the shift of a normal distribution that corresponds to the threshold of 0.05 in that paper.
 const SHIFT: f64 = 0.3;
 
 /// A parameter that is sensitive to its prior.
@@ -21,12 +21,12 @@ pub struct Sensitive {
     pub shift: f64,
 }
 
-/// Largest number of rows for this check. With more rows the prior hardly matters, and the program takes long to build.
+/// Largest number of rows for this check. With more rows, the prior hardly matters and the program takes long to build.
 const ROWS: usize = 20_000;
 
 /// The parameters whose posterior means move by more than 0.3 standard deviations for each doubling of the power of all
-/// priors. The estimate is a derivative at power 1: with respect to the logarithm of the power, it is the covariance
-/// with the log density of the priors. `log_prior` is the program of that density over the data.
+/// priors. The estimate is a derivative at power 1: the derivative with respect to the logarithm of the power is the
+/// covariance with the log density of the priors. `log_prior` is the program of that density over the data.
 ///
 /// # Errors
 /// Fails if this program cannot be evaluated.

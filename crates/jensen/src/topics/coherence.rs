@@ -1,24 +1,25 @@
-//! Coherence: how often a topic's top words occur together.
+//! Coherence: how often the top words of a topic occur together.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Documents of one task.
+/// Number of documents per task.
 const TASK: usize = 2048;
 
-/// Largest number of compared words of a topic: they are the bits of a mask.
+/// Largest number of words of a topic that are compared. They are the bits of a mask.
 const WORDS: usize = 64;
 
-/// Coherence of a topic's top words: means over all pairs of words of how often they share documents of a corpus.
-/// `None` if no pair of words occurs in the corpus.
+/// Coherence of a topic's top words: how often two of them occur in the same documents of a corpus, averaged over all
+/// pairs. `None` if no pair of words occurs in the corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
-    /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), from −1 (never together) over 0
-    /// (independent) to 1 (always together); p is the share of documents. Bouma (2009); Lau, Newman and Baldwin (2014).
+    /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), where p is the share of
+    /// documents. It is −1 if the words never occur together, 0 if they are independent, and 1 if they always occur
+    /// together. Bouma (2009); Lau, Newman and Baldwin (2014).
     pub npmi: Option<f64>,
-    /// UMass: log((D(a,b) + 1) / D(b)) with b the more probable word of the topic and D the number of documents; at
-    /// most about 0. Mimno et al. (2011) report the sum over pairs; this is the mean.
+    /// UMass: log((D(a,b) + 1) / D(b)), where b is the more probable word of the topic and D the number of documents.
+    /// It is at most about 0. Mimno et al. (2011) report the sum over pairs, and this is the mean.
     pub umass: Option<f64>,
     /// C_V with documents as windows, from 0 to 1: the mean cosine between a word's vector of NPMI with all words of
     /// the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which
@@ -138,10 +139,10 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
     }
 }
 
-/// The addition to probabilities of pairs in C_V, as in its authors' program.
+/// The number added to probabilities of pairs in C_V, as in its authors' program.
 const EPSILON: f64 = 1e-12;
 
-/// C_V of the words that occur. There must be at least two.
+/// C_V of the words that occur in the corpus. There must be at least two.
 fn cv(words: usize, table: &[u64], total: f64) -> Option<f64> {
     let share = |i: usize, j: usize| table[pair(i.min(j), i.max(j))] as f64 / total;
     let there: Vec<usize> = (0..words).filter(|i| share(*i, *i) > 0.0).collect();

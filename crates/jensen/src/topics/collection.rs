@@ -42,8 +42,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Documents in memory, without held-out ones. The words are the term numbers. Fits equal fits of the same
-    /// documents in a file, bit for bit.
+    /// Documents in memory, without held-out ones. The words are the term numbers, as text. Fits to documents in memory
+    /// equal fits to the same documents in a file, bit for bit.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {

@@ -16,11 +16,12 @@ use crate::Error;
 pub struct CorpusRequest {
     /// Files and folders of text or bags of words.
     pub inputs: Vec<PathBuf>,
-    /// Format of the inputs. By default their names determine it.
+    /// Format of the inputs. By default, the names of the inputs determine it.
     pub format: Option<Format>,
     /// Field of a JSON line, or column of a Parquet file, with the text.
     pub field: Option<String>,
-    /// The unit of a plain-text document. The default is a file in a folder, and a line in a file given by name.
+    /// The unit of a plain-text document. The default is a file for inputs in a folder, and a line for a file given by
+    /// name.
     pub documents: Option<DocumentUnit>,
     /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
@@ -32,7 +33,7 @@ pub struct CorpusRequest {
     pub max_df: Option<Frequency>,
     /// Largest number of words, by document frequency. 0 keeps all.
     pub max_terms: Option<usize>,
-    /// Words to omit: `english`, `none`, or a file of words.
+    /// Words to remove: `english`, `none`, or a file of words.
     pub stop_words: Option<String>,
     /// Fewest letters of a word.
     pub min_length: Option<usize>,
@@ -48,7 +49,7 @@ pub struct CorpusRequest {
     pub seed: Option<u64>,
 }
 
-/// A number as written: 1 is a document, 1.0 all of them.
+/// A number as written: The number 1 is one document, and 1.0 is all documents.
 fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from)?;
     let frequency = number.map(|number| number.to_string().parse());
@@ -71,7 +72,7 @@ impl CorpusRequest {
         ]
     }
 
-    /// Refuses word lengths that exclude all words.
+    /// Rejects word lengths that exclude all words.
     ///
     /// # Errors
     /// [`Error::Setting`].

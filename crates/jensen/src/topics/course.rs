@@ -1,4 +1,4 @@
-//! Curves from the records of a run.
+//! Curves computed from the records of a run.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::LdaSettings;
@@ -13,7 +13,7 @@ const POINTS: usize = 1000;
 
 /// Sizes of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct PassSizes {
     /// Documents of a pass.
     pub documents: f64,
     /// Tokens of a pass.
@@ -22,7 +22,7 @@ pub struct Sizes {
     pub batch: f64,
 }
 
-impl Sizes {
+impl PassSizes {
     /// The counts of a run on these training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
@@ -51,12 +51,12 @@ fn number(record: &Record, name: &str) -> Option<f64> {
 /// Collects the records of a run for the results.
 #[derive(Clone, Debug)]
 pub struct TopicsCourse {
-    sizes: Sizes,
+    sizes: PassSizes,
     /// Curves for the page.
     curves: Curves,
-    /// Iterations that only trained, and their seconds.
+    /// Iterations that did nothing but train, and the seconds that they took.
     training: (u64, f64),
-    /// Seconds at the last record. The first iteration follows the making of the start and is not timed.
+    /// Seconds at the last record. The first iteration is not timed, because it follows the construction of the start.
     before: Option<f64>,
 }
 
@@ -83,7 +83,7 @@ impl job::Course for TopicsCourse {
 
 impl TopicsCourse {
     /// The collector for a run of these sizes.
-    pub fn new(sizes: Sizes) -> Self {
+    pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
             curves: Curves::default(),
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn speed_is_that_of_training_alone() {
-        let sizes = Sizes {
+        let sizes = PassSizes {
             documents: 250.0,
             tokens: 1e4,
             batch: 100.0,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn long_curves_keep_their_last_point() {
-        let mut gathered = TopicsCourse::new(Sizes {
+        let mut gathered = TopicsCourse::new(PassSizes {
             documents: 1.0,
             tokens: 1.0,
             batch: 1.0,

@@ -7,8 +7,8 @@ use jensen_report::Exhibit;
 
 use super::TopicModel;
 
-/// Number of documents to examine, in groups of neighbours spread evenly over the training documents, or all if there
-/// are fewer.
+/// Number of documents to examine, in groups of neighbours spread evenly over the training documents; all documents if
+/// there are fewer.
 const LOOKED_AT: usize = 2000;
 const GROUPS: usize = 20;
 
@@ -18,20 +18,20 @@ const RULE: LocalRule = LocalRule {
     max_iterations: 100,
 };
 
-/// Smallest number of tokens of a document. With fewer, the share of a topic is mostly its prior.
+/// Smallest number of tokens in a document. With fewer tokens, the share of a topic is mostly determined by its prior.
 const TOKENS: f64 = 10.0;
 
-/// Topics with documents, the largest ones, and documents of each.
+/// Number of topics with example documents (the largest ones), and number of documents for each.
 const TOPICS: usize = 60;
 const EACH: usize = 3;
 
 /// Number of words to show of a document.
 const WORDS: usize = 12;
 
-/// The documents with the largest shares of each topic, among a sample of the training documents, or none if no
-/// document is long enough.
+/// The documents with the largest shares of each topic among a sample of the training documents; none if no document is
+/// long enough.
 ///
-/// Costs the local steps of at most 2000 documents.
+/// This costs the local steps of at most 2000 documents.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,
@@ -96,7 +96,7 @@ pub(super) fn exhibit(
     })
 }
 
-/// First documents and lengths of the groups in the sample.
+/// First documents and lengths of the groups of the sample.
 fn groups(documents: usize) -> Vec<(usize, usize)> {
     if documents <= LOOKED_AT {
         return vec![(0, documents)];

@@ -14,8 +14,8 @@ use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::summary::{dead, in_use};
 use super::{
-    Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
-    report_page, rows,
+    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
+    TopicsSummary, report_page, rows,
 };
 use crate::Error;
 use crate::job::{
@@ -23,16 +23,16 @@ use crate::job::{
     request,
 };
 
-/// Number of held-out documents that are scored during a run. At its end all are scored.
+/// Number of held-out documents that are scored during a run. At the end of the run, all held-out documents are scored.
 const SCORED: usize = 1000;
 
-/// If fewer topics than all over this are in use, a note reports it.
+/// A note is printed if fewer topics than their number divided by this value are in use.
 const FEWEST: f64 = 3.0;
 
 /// Number of standard errors of its own score by which a fit may be below the plain model.
 const ERRORS: f64 = 2.0;
 
-/// More passes than any run has.
+/// A number of passes larger than that of any run.
 const UNBOUNDED: f64 = 1e9;
 
 /// A fit of topics that is ready to run.
@@ -43,7 +43,7 @@ pub struct TopicsJob<'a> {
     settings: LdaSettings,
     simd: Simd,
     open_seconds: f64,
-    /// The process that makes the local steps, if it is another one.
+    /// The shards that compute the local steps, if other processes do.
     shards: Option<Box<dyn Shards + 'a>>,
 }
 
@@ -57,12 +57,12 @@ pub struct TopicsMade {
     pub rows: Vec<TopicRow>,
     /// The comparison with one topic for all words.
     pub baseline: Option<Baseline>,
-    /// Seconds that the bound, scores and coherence took.
+    /// Seconds spent on the bound, scores and coherence.
     pub evaluate_seconds: f64,
 }
 
-/// Learns topics from a collection, starting from `start` if given. `open_seconds` is the time that it took to open
-/// the collection.
+/// Learns topics from a collection, starting from `start` if given. `open_seconds` is the time spent on opening the
+/// collection.
 ///
 /// # Errors
 /// Fails for an invalid setting, more topics than tokens, and as [`carry_out`] does.
@@ -76,7 +76,7 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// As [`fit_topics`], with the same bits. `shards`, if any, run the local steps.
+/// Like [`fit_topics`], and with the same bits. If there are `shards`, they run the local steps.
 ///
 /// # Errors
 /// Fails as [`fit_topics`] does, and for shards that do not answer. A run with a checkpoint can be resumed.
@@ -171,8 +171,8 @@ impl TopicsJob<'_> {
         }
     }
 
-    /// One topic for all words as a baseline, scored by held-out words, or by the bound if there are none. An update
-    /// has no such baseline, because its bound includes documents that are not available.
+    /// A single topic for all words as a baseline, scored by held-out words, or by the bound if there are none. An
+    /// update has no such baseline, because its bound includes documents that are not available.
     fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
         let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();
@@ -203,7 +203,7 @@ impl TopicsJob<'_> {
     }
 }
 
-/// A line for each document: its number, and its temperature, which documents without words have not.
+/// A line for each document: its number and its temperature. Documents without words have no temperature.
 fn temperatures(of: &[f64]) -> String {
     let line = |(number, t): (usize, &f64)| match t.is_finite() {
         true => format!("{number},{t}\n"),
@@ -276,7 +276,7 @@ impl Job for TopicsJob<'_> {
     }
 
     fn course(&self) -> TopicsCourse {
-        TopicsCourse::new(Sizes::of(self.train(), &self.settings))
+        TopicsCourse::new(PassSizes::of(self.train(), &self.settings))
     }
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {

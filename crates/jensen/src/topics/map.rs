@@ -6,32 +6,34 @@ use rayon::prelude::*;
 
 use super::TopicModel;
 
-/// Topics on the map, the largest ones: distances of all pairs are computed.
+/// Number of topics on the map (the largest ones), whose pairwise distances are computed.
 const MAPPED: usize = 200;
 
-/// Number of topics with words on the map.
+/// Number of topics whose words the map shows.
 const SPELLED: usize = 60;
 
-/// Parts of the vocabulary that are processed separately, so that sums do not depend on the number of threads.
+/// Number of parts of the vocabulary that are processed separately, so that sums do not depend on the number of
+/// threads.
 const PIECES: usize = 32;
 
-/// Number of words to show of a topic, and the number of its most probable words from which they are chosen.
+/// Number of words to show for each topic, and number of its most probable words from which they are chosen.
 const WORDS: usize = 20;
 const CANDIDATES: usize = 400;
 
-/// Size of the subspace for the two axes, largest number of iterations, and the change of positions at convergence.
+/// Size of the subspace for the two axes, largest number of iterations, and change of positions below which they have
+/// converged.
 const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
-/// Weight of a word's probability in a topic against the ratio of this probability to that in other topics.
+/// Weight of the probability of a word in a topic, against the ratio of this probability to that in other topics.
 const RELEVANCE: f64 = 0.6;
 
 /// The map of the largest topics of a model. `None` with fewer than three.
 ///
-/// Positions are those of classical scaling (Torgerson 1952) of the Hellinger distances between topics' distributions of words. Words
-/// are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis, 2014): log p(w | topic) and log p(w | topic) / p(w).
-/// Costs topics² × terms.
+/// Positions are computed by classical scaling (Torgerson 1952) of the Hellinger distances between the topics'
+/// distributions of words. Words are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis, 2014):
+/// log p(w | topic) and log p(w | topic) / p(w). Costs topics² × terms.
 pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     let topics = &model.topics;
     let shares = topics.shares();
@@ -115,8 +117,8 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// The eigenvectors of the two largest eigenvalues of a matrix with few negative ones, times the roots of these
-/// eigenvalues, by orthogonal iteration with additional vectors.
+/// The eigenvectors of the two largest eigenvalues of a matrix that has few negative ones, times the square roots of
+/// these eigenvalues, by orthogonal iteration with additional vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
     // Columns of the matrix, for the largest topics.

@@ -10,19 +10,20 @@ use rayon::prelude::*;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "topics";
 
-/// Topics, with the words and settings for inference on new documents.
+/// Topics, with the words and the settings that inference on new documents needs.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
     pub topics: Topics,
     /// The words by term.
     pub words: Vec<String>,
-    /// The tokenisation of the corpus, or the default if it came from bags.
+    /// How the text of the corpus was tokenised, or the default if it came from bags of words.
     pub tokeniser: Tokeniser,
 }
 
 /// The error that bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum TopicModelError {
     /// The bytes are not a complete and unchanged file written by Jensen.
     Bytes(CheckpointError),
@@ -39,7 +40,14 @@ impl fmt::Display for TopicModelError {
     }
 }
 
-impl std::error::Error for TopicModelError {}
+impl std::error::Error for TopicModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bytes(error) => error.source(),
+            Self::Content(error) => Some(error),
+        }
+    }
+}
 
 impl TopicModel {
     /// The model as safetensors bytes.

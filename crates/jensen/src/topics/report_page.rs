@@ -5,7 +5,7 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
-/// Topics in the page's table. `fit.json` has all.
+/// Number of topics in the table of the page. `fit.json` contains all topics.
 const ROWS: usize = 200;
 
 /// The records of a run against passes.
@@ -56,7 +56,7 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The page. `documents` are examples of each topic, `corpus` names the documents, `settings` are listed verbatim.
+/// The page. `documents` are examples of each topic, `corpus` names the documents, and `settings` are listed verbatim.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

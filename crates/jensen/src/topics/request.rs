@@ -104,7 +104,7 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// The local inference: collapsed by default, and mean field with a temperature policy.
+    /// The local inference: collapsed by default, and mean-field with a temperature policy.
     ///
     /// # Errors
     /// Fails if the inference is unknown.
@@ -129,7 +129,7 @@ impl TopicsRequest {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")
         })?;
         let temper = self.temper.as_deref().unwrap_or("none");
-        let temper = temper.parse::<Temper>().map_err(Error::setting)?;
+        let temper = temper.parse::<Temper>()?;
         let inference = self.inference()?;
         let mut settings = match inference {
             Inference::MeanField => LdaSettings::new(topics as usize),
@@ -171,7 +171,7 @@ impl TopicsRequest {
         settings.temper = temper.with_cooling(COOLING);
         settings.seed = self.seed.unwrap_or(0);
         settings.evaluations_per_pass = self.evaluations.unwrap_or(EVALUATIONS);
-        settings.check().map_err(Error::setting)?;
+        settings.check()?;
         Ok(settings)
     }
 }
@@ -179,19 +179,19 @@ impl TopicsRequest {
 /// Default number of passes after which an inferred temperature is 1.
 pub(super) const COOLING: f64 = 0.5;
 
-/// Defaults of collapsed inference: α is this over K …
+/// Defaults of collapsed inference: α is this number divided by K …
 const ALPHA: f64 = 5.0;
-/// … and at most this. With 3 topics of short texts α = 5/3 loses 0.14 nats per word, and with 20 topics of news a
-/// quarter loses 0.01 …
+/// … and at most this. With 3 topics of short texts, α = 5/3 loses 0.14 nats per word, and with 20 topics of news α =
+/// 1/4 loses 0.01 …
 const MOST_ALPHA: f64 = 0.1;
-/// … η this over K …
+/// … η is this number divided by K …
 const ETA: f64 = 5.0;
 /// … and at most this. The addition to a topic must be small relative to the topic's words, whose number decreases with
 /// the number of topics. On 20 000 abstracts with 500 topics, 0.05 loses 0.05 nats per word …
 const MOST_ETA: f64 = 0.05;
 /// … the delay of the step sizes …
 const TAU: f64 = 64.0;
-/// … and passes. See the table of other programs in the book, if these are compared.
+/// … and the number of passes.
 const PASSES: f64 = 5.0;
 
 /// A Dirichlet parameter: a number, or one over the number of topics.

@@ -24,9 +24,9 @@ const DOCUMENTS: &str = "documents.corpus";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// Location of the corpus. For an update, inside the folder.
+    /// Location of the corpus. The corpus of an update is inside the folder.
     pub corpus: PathBuf,
-    /// Its digest.
+    /// The digest of the corpus.
     pub digest: String,
     /// Whether the run continues from stored topics.
     pub update: bool,

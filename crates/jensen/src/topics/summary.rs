@@ -26,14 +26,14 @@ pub struct TopicRow {
 pub struct TopicsSeconds {
     /// Opening and checking the corpus.
     pub open: f64,
-    /// The run, including held-out scores along the way.
+    /// The run, including intermediate held-out scores.
     pub fit: f64,
     /// Coherence and results.
     pub evaluate: f64,
 }
 
-/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not requested, are `null`.
+/// A fit in numbers. Field names and meanings are stable, and fields may be added at the end. Numbers that are not
+/// finite, or that were not requested, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSummary {
     /// Status and verdict.
@@ -47,7 +47,7 @@ pub struct TopicsSummary {
     /// Standard error of `elbo`.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
-    /// Temperature at the end: the global one, or the mean over the last documents if each has its own.
+    /// Temperature at the end: the global temperature, or the mean over the last documents if each has its own.
     #[serde(deserialize_with = "null_is_nan")]
     pub temperature: f64,
     /// Mean log predictive probability of a held-out word by document completion, in nats per word.
@@ -62,9 +62,9 @@ pub struct TopicsSummary {
     pub heldout_documents: u64,
     /// Documents per second of training.
     pub docs_per_second: Option<f64>,
-    /// Documents that were processed, over all passes.
+    /// Number of documents processed in all passes together.
     pub documents_processed: u64,
-    /// Documents for training.
+    /// Number of training documents.
     pub documents: u64,
     /// Number of skipped documents without words.
     pub documents_skipped: u64,
@@ -72,17 +72,17 @@ pub struct TopicsSummary {
     pub population: f64,
     /// Tokens for training.
     pub tokens: f64,
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub terms: usize,
     /// Number of topics.
     pub topics: usize,
-    /// Dirichlet parameter of topic proportions; the mean over topics if each has its own.
+    /// Dirichlet parameter of the topic proportions; the mean over topics if each has its own.
     pub alpha: f64,
     /// Dirichlet parameter of word proportions.
     pub eta: f64,
     /// The temperature policy.
     pub temper: String,
-    /// Iterations taken.
+    /// Number of iterations taken.
     pub iterations: u64,
     /// Seconds by stage.
     pub seconds: TopicsSeconds,
@@ -97,10 +97,10 @@ pub struct TopicsSummary {
     /// The local inference: `cvb0` or `mean-field`.
     #[serde(default)]
     pub inference: String,
-    /// Topics in use: exp of the entropy of their shares of the tokens, from 1 to the number of topics.
+    /// Number of topics in use: exp of the entropy of their shares of the tokens, between 1 and the number of topics.
     #[serde(default)]
     pub topics_in_use: f64,
-    /// Topics with less than a tenth of an even share of the tokens.
+    /// Number of topics with less than a tenth of an even share of the tokens.
     #[serde(default)]
     pub dead_topics: usize,
     /// The final values of an inferred global temperature, the chosen one first.
@@ -111,7 +111,8 @@ pub struct TopicsSummary {
     pub learned_alpha: Vec<f64>,
 }
 
-/// Topics in use: exp of the entropy of shares that sum to 1. It equals the number of topics if all shares are equal.
+/// Number of topics in use: exp of the entropy of shares that sum to 1. It equals the number of topics if all shares
+/// are equal.
 pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
@@ -131,7 +132,7 @@ fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
-/// Topics in numbers, the largest first: with `count` top words each and their coherence over `documents`.
+/// Topics in numbers, the largest first. Each has its `count` top words and their coherence over `documents`.
 pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
     let proportions = model.topics.shares();
     let top = model.top_words(count);

@@ -3,7 +3,7 @@
 use jensen_run::Record;
 use serde_json::Value;
 
-use super::{HistoryPoint, VaeCurves};
+use super::{TrainingPoint, VaeCurves};
 use crate::job;
 
 /// Number of points of a curve. More are indistinguishable.
@@ -80,8 +80,8 @@ impl VaeCourse {
     }
 
     /// The bound along the run.
-    pub fn history(&self) -> Vec<HistoryPoint> {
-        let point = |p: Point| HistoryPoint {
+    pub fn history(&self) -> Vec<TrainingPoint> {
+        let point = |p: Point| TrainingPoint {
             samples: p.samples,
             bound: p.bound,
             validation_bound: p.validation,

@@ -17,8 +17,8 @@ use super::rows::{
     read_as, spread, units,
 };
 use super::{
-    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, report_page,
-    split,
+    PictureFrame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic,
+    report_page, split,
 };
 use crate::Error;
 use crate::job::{
@@ -676,7 +676,7 @@ fn pictures(
     let Some(size) = model.image() else {
         return Pictures::default();
     };
-    let frame = Frame::new(size, model.architecture.observation.likelihood);
+    let frame = PictureFrame::new(size, model.architecture.observation.likelihood);
     let shown = |records: Vec<f32>| -> Vec<f32> {
         model.rows(&records).iter().map(|x| *x as f32).collect()
     };

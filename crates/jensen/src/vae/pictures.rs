@@ -5,7 +5,7 @@ use jensen_report::figure::Image;
 
 /// Conversion of a record to a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct PictureFrame {
     /// Number of pixels from left to right.
     pub width: usize,
     /// Pixels from top to bottom.
@@ -20,7 +20,7 @@ pub struct Frame {
 /// Smallest number of pixels along the longer side of a record's picture.
 const LEAST: usize = 28;
 
-impl Frame {
+impl PictureFrame {
     /// The frame of images of a size under a likelihood.
     pub fn new((width, height): (usize, usize), likelihood: Likelihood) -> Self {
         Self {
@@ -34,8 +34,8 @@ impl Frame {
 
 /// Records next to each other in rows of `columns`, with a grey line between them. `None` if there are no complete
 /// records or too many pixels.
-pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
-    let Frame {
+pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Image> {
+    let PictureFrame {
         width,
         height,
         unit,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn records_stand_in_rows() {
-        let frame = Frame {
+        let frame = PictureFrame {
             width: 2,
             height: 1,
             unit: true,
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!([0, 1].map(|x| shade(x, 2)), [255, 255]);
         // Between the pictures, and where there is none.
         assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
-        let large = mosaic(&[0.0, 1.0], Frame { zoom: 3, ..frame }, 1).unwrap();
+        let large = mosaic(&[0.0, 1.0], PictureFrame { zoom: 3, ..frame }, 1).unwrap();
         assert_eq!((large.width(), large.height()), (6, 3));
         assert_eq!(
             [2, 3, 12, 17].map(|i| large.pixels()[i][0]),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(mosaic(&[], frame, 2), None);
         let stretched = mosaic(
             &[-3.0, 5.0],
-            Frame {
+            PictureFrame {
                 unit: false,
                 ..frame
             },

@@ -18,7 +18,8 @@ pub struct VaeSeconds {
 
 /// The bound along a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HistoryPoint {
+#[non_exhaustive]
+pub struct TrainingPoint {
     /// Records seen.
     pub samples: f64,
     /// Mean bound of the minibatches since the last point, nats per record.
@@ -85,7 +86,7 @@ pub struct VaeSummary {
     /// Version of Jensen.
     pub version: String,
     /// The bound along the run, thinned.
-    pub history: Vec<HistoryPoint>,
+    pub history: Vec<TrainingPoint>,
     /// Standard error of `elbo`.
     #[serde(default)]
     pub elbo_se: Option<f64>,

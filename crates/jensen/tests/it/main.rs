@@ -7,6 +7,7 @@ mod kinds;
 mod latent_tables;
 mod memory;
 mod mixture_files;
+mod own_family;
 mod pipeline;
 mod records;
 mod regress;

@@ -4,7 +4,7 @@ use jensen::blackbox::Init;
 use jensen::data::Adjacency;
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::program::{FitRequest, Program, RefineName};
-use jensen::regress::{Column, FAMILIES, Factor, Frame, Regression, Request, predict};
+use jensen::regress::{FAMILIES, Factor, Frame, FrameColumn, Regression, Request, predict};
 use jensen::run::Clock;
 use jensen::stan::Halt;
 use jensen::{Error, Fitted};
@@ -31,10 +31,10 @@ pub fn table(by: f64, of: f64) -> Frame {
     let g: Vec<String> = (0..ROWS).map(|i| format!("g{}", i % 6)).collect();
     let line = |i: usize| 3.0 + 1.5 * x[i] + 0.8 * noise(11 * (i % 6) + 3) + 0.9 * noise(3 * i + 1);
     let share = |i: usize| 1.0 / (1.0 + (3.0 - line(i)).exp());
-    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..ROWS).map(f).collect());
+    let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..ROWS).map(f).collect());
     let words = |f: &dyn Fn(usize) -> String| {
         let words: Vec<Option<String>> = (0..ROWS).map(|i| Some(f(i))).collect();
-        Column::Factor(Factor::of_words(&words))
+        FrameColumn::Factor(Factor::of_words(&words))
     };
     let columns = vec![
         ("x", numbers(&|i| by * x[i])),
@@ -303,8 +303,11 @@ fn a_nonlinear_formula_gives_back_the_curve_of_the_data() {
     let t: Vec<f64> = (0..ROWS).map(|i| i as f64 / 20.0).collect();
     let y = |i: usize| 2.0 * (-1.5 * t[i]).exp() + 0.1 * noise(i);
     let columns = vec![
-        ("y".to_owned(), Column::Numbers((0..ROWS).map(y).collect())),
-        ("t".to_owned(), Column::Numbers(t.clone())),
+        (
+            "y".to_owned(),
+            FrameColumn::Numbers((0..ROWS).map(y).collect()),
+        ),
+        ("t".to_owned(), FrameColumn::Numbers(t.clone())),
     ];
     let frame = Frame::new("decay.csv", columns).unwrap();
     let asked = Request {
@@ -349,7 +352,7 @@ fn large_tables_have_programs_without_values_for_each_row() {
 #[test]
 fn a_linear_regression_is_that_of_least_squares() {
     let frame = table(1.0, 1.0);
-    let (Some(Column::Numbers(x)), Some(Column::Numbers(y))) =
+    let (Some(FrameColumn::Numbers(x)), Some(FrameColumn::Numbers(y))) =
         (frame.column("x"), frame.column("y"))
     else {
         panic!("numbers");
@@ -411,10 +414,10 @@ fn new_rows_and_new_groups_are_predicted_from_the_folder() {
     let asked = request("gaussian", &["y ~ x + (1 | g)"]);
     let fit = fitted(&asked, &table(1.0, 1.0), ResultFolder::new(Some(&folder)));
     let columns = vec![
-        ("x".to_owned(), Column::Numbers(vec![0.5, 0.5])),
+        ("x".to_owned(), FrameColumn::Numbers(vec![0.5, 0.5])),
         (
             "g".to_owned(),
-            Column::Factor(Factor::of_words(&[Some("g2"), Some("another")])),
+            FrameColumn::Factor(Factor::of_words(&[Some("g2"), Some("another")])),
         ),
     ];
     let rows = Frame::new("new.csv", columns).unwrap();

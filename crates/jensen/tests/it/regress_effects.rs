@@ -1,7 +1,9 @@
 //! Effects of columns: curves and averages of a fit in a folder, compared with its coefficients.
 
 use jensen::job::ResultFolder;
-use jensen::regress::{Column, Frame, Regression, Request, curves, effects, predict, sensitivity};
+use jensen::regress::{
+    Frame, FrameColumn, Regression, Request, curves, effects, predict, sensitivity,
+};
 use jensen::stan::Halt;
 
 use crate::regress::{ROWS, compiled, fitted, mean, request, run, table};
@@ -157,7 +159,7 @@ fn rows_without_a_value_of_an_imputed_column_are_not_predicted() {
             .count(),
         ROWS
     );
-    let columns = vec![("gap".to_owned(), Column::Numbers(vec![0.25, f64::NAN]))];
+    let columns = vec![("gap".to_owned(), FrameColumn::Numbers(vec![0.25, f64::NAN]))];
     let rows = Frame::new("new.csv", columns).unwrap();
     let made = predict(&folder, &rows, Some(3), 1, Halt::default()).unwrap();
     assert_eq!(made.rows, [0]);

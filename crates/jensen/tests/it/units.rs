@@ -9,8 +9,9 @@ use jensen::latent::{AnalysisData, AnalysisRequest, fit_analysis};
 use jensen::math::rng::{Purpose, Stream};
 use jensen::math::simd::Simd;
 use jensen::points::{
-    ChainsRequest, Component, Emission, FactorsRequest, Globals, MixtureModel, MixtureRequest,
-    Parts, PointRequest, Points, Shape, explain_chains, fit_chains, fit_factors, fit_mixture,
+    ChainsRequest, Component, CovarianceShape, Emission, FactorsRequest, Globals, MixtureModel,
+    MixtureRequest, Parts, PointRequest, Points, explain_chains, fit_chains, fit_factors,
+    fit_mixture,
 };
 use jensen::units::Standardise;
 use jensen::vae::{VaeData, VaeRequest, fit_vae};
@@ -84,7 +85,7 @@ fn near(x: f64, y: f64, scale: f64) {
 #[test]
 fn mixtures_do_not_depend_on_units() {
     let (columns, sds) = groups();
-    for shape in [Shape::Full, Shape::Diagonal] {
+    for shape in [CovarianceShape::Full, CovarianceShape::Diagonal] {
         let request = MixtureRequest {
             components: Some("3".parse().unwrap()),
             covariance: Some(shape),

@@ -15,7 +15,7 @@ impl Number for Complex64 {}
 /// Beyond any matrix.
 pub const LARGE: usize = isize::MAX as usize;
 
-/// Functions that no caller reaches in such a build.
+/// Functions that are never called in such a build.
 macro_rules! absent {
     ($(fn $name:ident $(<$t:ident>)? ($($type:ty),*) $(-> $out:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of matrices with [`LARGE`] rows.")]

@@ -100,7 +100,7 @@ pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
 }
 
 /// The lower Cholesky factor of a symmetric matrix, from its lower triangle alone. `None` if it is not positive
-/// definite. n³/3 operations.
+/// definite. It takes n³/3 operations.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = a.to_vec();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, PAR, Spec::default()));

@@ -3,10 +3,11 @@
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
 //! 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every operation, except for
 //! NaN payloads. The array agrees with them except in fused multiply-adds, where it agrees up to rounding, because it
-//! rounds the product on a processor without that instruction.
+//! rounds the product on processors without that instruction.
 //!
-//! A generic `#[inline(always)]` function becomes an ordinary one through [`simd_fn!`](crate::simd_fn), which compiles
-//! it three times and picks by [`Simd`], or through the [`Kernel`] trait and [`Simd::run`].
+//! A generic `#[inline(always)]` function becomes an ordinary one in one of two ways: through
+//! [`simd_fn!`](crate::simd_fn), which compiles it three times and chooses by [`Simd`], or through the [`Kernel`] trait
+//! and [`Simd::run`].
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -55,8 +56,8 @@ pub trait F64x8:
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
-    /// Number of registers of one value. There are 32 of them if it is one, and otherwise 16; kernels size their
-    /// register blocks accordingly.
+    /// Number of registers of one value. There are 32 of them if it is one register, and otherwise 16. Kernels size
+    /// their register blocks accordingly.
     const REGISTERS: usize;
 
     /// Number of values that [`load`](Self::load) reads and [`store`](Self::store) writes: one per lane or, in the

@@ -10,7 +10,7 @@ pub struct ArrayLanes<const N: usize>([f64; N]);
 pub type ScalarLanes = ArrayLanes<LANES>;
 
 /// The lanes of elementwise kernels as one number, which represents all lanes. On machines with vector instructions
-/// these kernels are only a fallback, and with eight numbers they were half of the machine code of a kernel.
+/// these kernels are only a fallback, and versions for eight numbers would make up half of their machine code.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
 
@@ -53,8 +53,8 @@ fn test<const N: usize>(
     )
 }
 
-/// Nearest integer, ties to even. Without a rounding instruction in the baseline the standard function is a call; this
-/// vectorises.
+/// Nearest integer, ties to even. The baseline has no rounding instruction, so the standard function would be a call.
+/// This function vectorises.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;

@@ -2,8 +2,8 @@
 //!
 //! Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c are the roots
 //! of `P_s − P_{s−1}` on [0, 1], and A integrates the Lagrange polynomials of the nodes. The eigenvalues of A⁻¹ split
-//! the matrix of Newton's method (equation 8.13). The error estimate compares with a formula of order s that also uses
-//! the slope at the start, weighted by the real eigenvalue of A (equation 8.19).
+//! the matrix of Newton's method (equation 8.13). The error estimate is the difference from a formula of order s that
+//! also uses the slope at the start, weighted by the real eigenvalue of A (equation 8.19).
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,8 @@ pub(super) struct Collocation {
     pub duals: Vec<Vec<Complex64>>,
     /// Weights of the stages in the error estimate.
     pub error: Vec<f64>,
-    /// Row k − 1: weights of the stages in the coefficient of power k of the polynomial through them and 0.
+    /// Row k − 1 contains the weights of the stages in the coefficient of power k of the polynomial through the stages
+    /// and 0.
     pub monomials: Vec<f64>,
 }
 
@@ -157,9 +158,9 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// The eigenvalues of a real matrix with distinct ones, one of which is real: the roots of its characteristic
-/// polynomial by the simultaneous iteration of Durand and Kerner. The real one first, followed by those above the real
-/// axis.
+/// The eigenvalues of a real matrix whose eigenvalues are distinct and of which one is real: the roots of its
+/// characteristic polynomial, by the simultaneous iteration of Durand and Kerner. The real one first, followed by those
+/// above the real axis.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     // Faddeev and LeVerrier: coefficients from the leading one down.
     let mut coefficients = vec![1.0];

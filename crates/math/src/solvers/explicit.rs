@@ -5,16 +5,16 @@ use super::{Differentiable, Point, System};
 use crate::simd::{F64x8, LANES, Simd};
 use crate::simd_fn;
 
-/// The coefficients of a pair that continues with its better solution.
+/// The coefficients of an embedded pair that continues with the better of its two solutions.
 pub(super) struct Pair {
     /// The error of a step shrinks with its length to this power.
     order: f64,
     /// A step of length h errs for `y' = λy` by about |hλ| to the power of `order + 1`, divided by this.
     perturbations: f64,
     nodes: &'static [f64],
-    /// Row i: the weights of the stages before stage i + 1.
+    /// Row i contains the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// Weights of the better solution, or none if they are those of the last stage, which is then at the end of the
+    /// Weights of the better solution; empty if they are those of the last stage, which then lies at the end of the
     /// step.
     weights: Option<&'static [f64]>,
     /// Weights of the better solution minus those of the other one.
@@ -283,7 +283,8 @@ pub(super) struct Explicit<'a> {
     pulling: Pulling,
 }
 
-/// Scratch memory of a step backwards: adjoints of the stages, of the parameters at one of them, and of its rates.
+/// Scratch memory for a step backwards: adjoints of the stages, adjoints of the parameters at one stage, and the rates
+/// of that stage.
 #[derive(Default)]
 struct Pulling {
     pulled: Vec<Vec<f64>>,
@@ -419,7 +420,7 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// The rates of stages `from .. count`; earlier ones are available.
+    /// Computes the rates of stages `from .. count`. The rates of earlier stages must be available.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {
@@ -685,7 +686,7 @@ impl Scheme for Explicit<'_> {
 mod tests {
     use super::*;
 
-    /// Numbers without a pattern, some of them not numbers.
+    /// Numbers without a pattern, some of which are not finite.
     fn rows(count: usize, salt: usize) -> Vec<f64> {
         (0..count)
             .map(|i| match (i * 7 + salt) % 31 {

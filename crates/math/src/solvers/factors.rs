@@ -18,7 +18,7 @@ pub(super) struct Factors {
     largest: Vec<f64>,
 }
 
-/// Number of computed values between two checks whether the system gives up: about a millisecond.
+/// Number of values computed between two checks whether the system gives up. They take about a millisecond.
 const PART: usize = 1 << 20;
 
 /// Row `to`, and row `from` to be read.
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// A system that gives up after some work.
+    /// A test system that gives up after some work.
     struct Tired(usize);
 
     impl System for Tired {

@@ -17,7 +17,7 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// The share of an interval within which a consistent start moves negligibly.
+/// Share of an interval within which a consistent start moves negligibly.
 const INSTANT: f64 = 1e-8;
 
 /// Largest jump of a state at the start, relative to it or to 1 if it is less.
@@ -105,8 +105,8 @@ impl Ode {
 }
 
 impl Radau<'_> {
-    /// The Jacobian at the start of a step; in the backward pass, where the derivatives at the start are unknown, with
-    /// those of the end.
+    /// The Jacobian at the start of a step. In the backward pass, where the derivatives at the start are unknown, it
+    /// uses those at the end.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -128,7 +128,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Derivatives by the clock at the end of a step with these stages: all copies.
+    /// Derivatives with respect to the clock, at the end of a step with these stages, for all copies.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -176,7 +176,7 @@ impl Radau<'_> {
         }
     }
 
-    /// `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or with the transpose of all that.
+    /// `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices transposed.
     pub(super) fn residual_of_both(
         &mut self,
         base: &[f64],

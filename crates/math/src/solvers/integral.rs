@@ -1,10 +1,10 @@
 //! Integrals by the double exponential rule of Takahasi and Mori (1974) for each lane, with integrands evaluated for
 //! all lanes at once.
 //!
-//! A node is a row of six numbers: the abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit
-//! `d₀·(b − a)` and the weight of the integrand `w₀·(b − a) + w₁`, so the limits act like parameters of the abscissas,
-//! and derivatives include the limits. The rule halves the step between nodes until the sum converges. Each lane has
-//! its own level.
+//! A node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit is
+//! `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The limits therefore act like parameters of the
+//! abscissas, and derivatives include the limits. The rule halves the step between nodes until the sum converges. Each
+//! lane has its own level.
 
 use super::{Differentiable, Point, System};
 
@@ -28,13 +28,13 @@ pub struct Integral {
     pub relative: f64,
 }
 
-/// Rows of a node.
+/// Number of rows per node.
 pub const NODE: usize = 6;
 
 /// Nodes beyond this argument have negligible weight.
 const REACH: f64 = 6.5;
 
-/// On infinite intervals nodes end at e^115, 1e50: powers of them stay finite.
+/// On infinite intervals the nodes end at e^115, or 1e50, so that powers of them stay finite.
 const FARTHEST: f64 = 115.0;
 
 /// Largest number of halvings of the step.

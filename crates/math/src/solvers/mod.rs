@@ -48,7 +48,7 @@ pub struct Point<'a> {
     pub states: &'a [f64],
     /// Parameters, copy after copy.
     pub parameters: &'a [f64],
-    /// Number of lanes, a multiple of [`System::granule`].
+    /// Number of lanes, which is a multiple of [`System::granule`].
     pub lanes: usize,
 }
 
@@ -70,7 +70,7 @@ pub trait System {
         false
     }
 
-    /// Records work outside evaluations, as a number of computed values. Returns whether the caller gives up: its
+    /// Records work outside evaluations, as a number of computed values. Returns whether the caller gives up. Its
     /// results are then NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false

@@ -6,8 +6,8 @@
 //!
 //! *Forward.* Each lane has its own clock and step. The solver accepts a step if the estimated error of every state of
 //! the first copy is at most `absolute + relative · |y|`. The error determines the next step (Hairer, Nørsett and
-//! Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes, so one slow lane does
-//! not keep the others busy.
+//! Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes, so a single slow lane
+//! does not keep the others busy.
 //!
 //! *Backward.* A [`Trajectory`] stores time, length and states at the start of every accepted step, and its stages as
 //! far as memory allows. The backward pass computes the adjoint of the steps, with fixed lengths, from the last to the
@@ -59,7 +59,8 @@ pub struct Ode {
     pub fixed_times: bool,
 }
 
-/// Relative tolerance below which explicit steps have order 8. Each takes twice the evaluations, but there are fewer.
+/// Relative tolerance below which explicit steps have order 8. Each step then takes twice the evaluations, but there
+/// are fewer steps.
 const HIGH_ORDER: f64 = 1e-5;
 
 /// Smallest length of an interval of a system of residuals, so that derivatives with respect to time are finite between
@@ -69,7 +70,7 @@ pub const SHORTEST: f64 = 1e-30;
 /// Number of attempts to leave a point after which the lane is stuck.
 const SHRINKING: u32 = 60;
 
-/// Arguments of all lanes: `copies` times the rows of one copy.
+/// Arguments of all lanes: `copies` times the number of rows of one copy.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     /// Rows of lanes.
@@ -89,13 +90,13 @@ pub(super) struct Attempt {
     pub keeps: bool,
     /// The stored stages for the backward pass and for the next step, stage by stage.
     pub stages: Vec<f64>,
-    /// Its largest error in units of the tolerance; not finite if it failed.
+    /// The largest error of the step in units of the tolerance; not finite if the step failed.
     pub error: Vec<f64>,
     /// Rates after the step, if the scheme computes them.
     pub rates: Option<Vec<f64>>,
     /// The longest step that resolves perturbations, if the scheme requires that.
     pub longest: Option<Vec<f64>>,
-    /// By how much the next step may be longer, or must be shorter: of the error.
+    /// The factor by which the next step may be longer or must be shorter, given the error.
     growth: Vec<f64>,
 }
 
@@ -158,8 +159,9 @@ pub(super) trait Scheme {
     /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
-    /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` is that of the states after it,
-    /// and becomes that of the states before. `parameters` receives that of the parameters.
+    /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` contains the adjoint of the
+    /// states after the step, and receives the adjoint of the states before it. `parameters` receives the adjoint of
+    /// the parameters.
     fn pull(
         &mut self,
         system: &mut dyn Differentiable,
@@ -224,8 +226,7 @@ impl Ode {
     }
 
     /// Computes the states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows.
-    /// From the point at which a lane fails, or exceeds `most` steps in total, its results are NaN. With a trajectory,
-    /// it stores the steps.
+    /// Once a lane fails or exceeds `most` steps in total, its results are NaN. With a trajectory, it stores the steps.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -573,7 +574,7 @@ impl Front {
         self.stale.fill(false);
     }
 
-    /// The steps to try, up to the end of the interval if it is near.
+    /// The step to try, which ends at the end of the interval if that is near.
     fn clip(&mut self) {
         for slot in 0..self.lanes {
             let rest = 1.0 - self.clock[slot];

@@ -2,18 +2,18 @@
 //!
 //! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations with the Jacobian at its
 //! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
-//! IV.8). They begin at the extrapolated polynomial of the previous step (IV.8, "starting values").
+//! IV.8). The iterations start from the extrapolated polynomial of the previous step (IV.8, "starting values").
 //!
 //! The error estimate has the order of the stages plus one, and the step has an order of up to twice the stages. As in
-//! the code RADAU, the estimate is therefore compared with a tenth of the tolerance to the power of the ratio of the
-//! two orders, which is 1.6e-6 for a tolerance of 1e-8 and five stages.
+//! the code RADAU, the estimate is therefore compared with a tenth of the tolerance, raised to the power of the ratio
+//! of the two orders. For a tolerance of 1e-8 and five stages this is 1.6e-6.
 //!
 //! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
 //! evaluated once. The factors of the step precondition an iteration that ends at rounding error. The matrix is
-//! triangular in the copies, which are solved one after the other, so products with the derivatives of the rates are
-//! needed once per copy. The backward pass uses the stages of the forward pass.
+//! triangular in the copies, which are solved one after another, so products with the derivatives of the rates are
+//! needed only once per copy. The backward pass uses the stages of the forward pass.
 //!
-//! The same stages solve equations `F(t, y, y′) = 0`; `implicit` has the differences.
+//! The same stages solve equations `F(t, y, y′) = 0`; the module `implicit` describes the differences.
 //!
 //! All computations use rows of lanes. An iteration continues until its last lane has converged, and does not change
 //! converged lanes.
@@ -32,7 +32,7 @@ const ITERATIONS: usize = 14;
 /// Iterations for tangents and adjoints, which converge at the same rate but to rounding.
 const REFINEMENTS: usize = 60;
 
-/// From this number of Newton iterations on, steps do not grow.
+/// If the last step took at least this number of Newton iterations, the next step does not grow.
 const SLOW: usize = 8;
 
 /// Largest share of the tolerance that the remaining error may have when Newton's method ends.
@@ -299,7 +299,7 @@ impl<'a> Radau<'a> {
     }
 
     /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages with rows of `stride`. It uses only the
-    /// stages of one copy, with which `x` begins.
+    /// stages of one copy, which are at the beginning of `x`.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -420,8 +420,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; slots that
-    /// have failed become NaN in `x`. `base` and `x` are stages of rows of `stride`.
+    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or the transposed system. Slots
+    /// that have failed become NaN in `x`. `base` and `x` are stages of rows of `stride`.
     fn solve(&mut self, base: &[f64], x: &mut [f64], stride: usize, transposed: bool) {
         let lanes = self.per.len();
         let (n, s, simd) = (self.ode.states, self.method.stages, self.simd);

@@ -8,12 +8,12 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order it leaves
-/// less.
+/// Largest share of ‖f‖² that a Newton step may leave before rounding is reached. Near a root of any order, a Newton
+/// step leaves less.
 const SHARPER: f64 = 0.25;
 
-/// Share of Newton's step below which the search no longer uses the objective; the relative amount by which rounding
-/// may reduce it; and the number of full steps without a larger gain after which the search ends.
+/// Share of Newton's step below which the search no longer uses the objective; relative amount by which rounding may
+/// reduce the objective; and number of full steps without a larger gain after which the search ends.
 const SHORTEST: f64 = 1e-6;
 const FLAT: f64 = 1e-12;
 const IDLE: u32 = 4;
@@ -25,8 +25,9 @@ pub struct Root {
     pub unknowns: usize,
     /// Number of parameters.
     pub parameters: usize,
-    /// A lane has a root if the error of every equation is at most this. With an objective, it has one if the last step
-    /// is no larger than this relative to 1 and the unknowns, because its equations may have any scale.
+    /// A lane has a root if the error of every equation is at most this. With an objective, the search has found a root
+    /// if the last step is no larger than this, relative to 1 and the unknowns, because the equations may have any
+    /// scale.
     pub tolerance: f64,
     /// Most steps.
     pub max_steps: u64,
@@ -36,7 +37,7 @@ pub struct Root {
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
-    /// The objective, while steps use it, and the share of Newton's step that is taken.
+    /// The objective, as long as steps use it, and the share of Newton's step that is taken.
     objective: Option<f64>,
     part: f64,
     radius: f64,
@@ -57,7 +58,8 @@ impl Root {
         self.unknowns + self.parameters
     }
 
-    /// Computes the roots, into `unknowns` rows, of the first copy of arguments. NaN if the search finds no root.
+    /// Computes the roots for the first copy of the arguments, and writes them to `unknowns` rows. They are NaN if the
+    /// search finds no root.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -272,8 +274,8 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// A part of Newton's step, or the dogleg step within the radius, from Newton's and, if that is too long, the
-    /// column-major Jacobian.
+    /// A fraction of Newton's step, or the dogleg step within the radius, from Newton's step and, if that is too long,
+    /// from the column-major Jacobian.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
             self.whole = self.part == 1.0;
@@ -362,8 +364,8 @@ impl Search {
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
-    /// Accepts a part of Newton's step if the objective grows, or halves the part. Near the maximum, full steps need no
-    /// objective, because each squares the error until only rounding remains.
+    /// Accepts a fraction of Newton's step if the objective grows, and otherwise halves the fraction. Near the maximum,
+    /// full steps need no objective, because each squares the error until only rounding remains.
     fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
         let (length, size) = (norm(&self.step), 1.0 + norm(&self.y));
         let near = self.whole && length <= tolerance.sqrt() * size;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
-/// Largest number of values that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
+/// Largest number of values that a lane may store for its accepted steps: 32 MiB. A lane that needs more has no
+/// gradient.
 const KEPT: usize = 1 << 22;
 
 /// Number of values of all lanes together, 16 MiB, beyond which stages that can be recomputed are not stored.
@@ -14,12 +15,12 @@ const STAGED: usize = 1 << 21;
 /// Rows before the states: clock, length, interval, whether the step ends there.
 const HEAD: usize = 4;
 
-/// One attempt at a step of every lane of a front: rows of lanes. Lanes that did not take it have length 0.
+/// One attempt at a step for every lane of a front, as rows of lanes. Lanes that did not take it have length 0.
 #[derive(Debug)]
 struct Block {
     /// The front.
     front: usize,
-    /// Its rows among those of all blocks: [`HEAD`], states at the start, stages.
+    /// The rows of the step among those of all blocks: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
 }
 
@@ -37,7 +38,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Forgets all steps, but keeps their memory unless it is large. Allocating it again took a fifth of the time of
+    /// Discards all steps, but keeps their memory unless it is large. Allocating it again took a fifth of the time of
     /// gradients.
     pub(super) fn begin(&mut self, lanes: usize) {
         self.fronts.clear();
@@ -81,7 +82,7 @@ impl Trajectory {
         self.blocks.push(Block { front, rows });
     }
 
-    /// Whether a lane has had more steps than fit.
+    /// Whether a lane has made more steps than a trajectory can store.
     pub(super) fn is_full(&self, lane: usize) -> bool {
         self.numbers[lane] > KEPT
     }
@@ -97,7 +98,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// The lanes of the trajectory that contribute: not those that failed, nor those with only zero weights.
+/// The lanes of the trajectory that contribute: all lanes except those that failed or have only zero weights.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -111,8 +112,8 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 
 impl Ode {
     /// Computes the products of `weights` (`copies · results` rows) with the derivatives of the result of
-    /// [`solve`](Self::solve) for this trajectory, with respect to the first copy of the arguments: `arguments` rows. A
-    /// lane that failed has NaN, unless all its weights are 0.
+    /// [`solve`](Self::solve) for this trajectory, with respect to the first copy of the arguments: `arguments` rows.
+    /// The results of a lane that failed are NaN, unless all its weights are 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

@@ -185,8 +185,8 @@ impl Mul<f64> for Jet {
 /// Shapes beyond which no fraction is used around its median, where the number of steps grows with the square root.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Largest number of steps of a series or fraction for parameters of size `a`. With more it either ends soon, far from
-/// the median, or not at all.
+/// Largest number of steps of a series or fraction for parameters of size `a`. With more steps it either ends soon, far
+/// from the median, or not at all.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -196,7 +196,8 @@ fn most_steps(a: f64) -> usize {
     20_000 + around_the_median as usize
 }
 
-/// Stops some time after a value has converged, because its derivatives lag behind by a power of the number of steps.
+/// Stops some steps after the value has converged, because its derivatives converge later, by a power of the number of
+/// steps.
 #[derive(Default)]
 struct Convergence {
     steps: usize,
@@ -334,7 +335,7 @@ const BESIDE_RECIPROCAL: [f64; 5] = [
     1.0 / 4860.0,
 ];
 
-/// A polynomial, coefficients from the constant one on.
+/// A polynomial, given by its coefficients starting with the constant.
 fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     let terms = coefficients.iter().rev();
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)

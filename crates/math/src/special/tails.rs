@@ -79,8 +79,8 @@ pub fn log_skew_normal_cdf(z: f64, a: f64) -> f64 {
     normal + libm::log(2.0 - libm::exp(small - normal))
 }
 
-/// The same for `z <= 0` and `a >= 0`, where the density falls from `z` on: the integral of twice the normal density
-/// times the normal distribution function.
+/// The logarithm of the lower tail for `z <= 0` and `a >= 0`, where the density falls below `z`: the integral of twice
+/// the normal density times the normal distribution function.
 fn log_skew_tail(z: f64, a: f64) -> f64 {
     let log_density = |s: f64| {
         let u = z - s;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-/// Below this time the images of the start at both ends converge faster, above it the waves between them.
+/// Below this time the series of images of the start converges faster, and above it the series of waves.
 const SHORT: f64 = 0.4;
 
 /// Number of terms of either sum after which the next one is negligible.

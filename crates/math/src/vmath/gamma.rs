@@ -60,8 +60,8 @@ pub(crate) fn stirling<V: F64x8>(x: V) -> V {
     w * poly(w * w, &STIRLING)
 }
 
-/// Logarithm of the absolute value of the gamma function; infinite at its poles. For `x > 0` the error is below 5, and
-/// next to the zero at 1 below 5 of the relative kind as well; a scalar routine handles negative lanes.
+/// Logarithm of the absolute value of the gamma function; infinite at its poles. For `x > 0` the error is below 5. Near
+/// the zero at 1, the relative error is also below 5. A scalar routine handles negative lanes.
 #[inline(always)]
 pub fn lgamma<V: F64x8>(x: V) -> V {
     let (half, one, two) = (V::splat(0.5), V::splat(1.0), V::splat(2.0));
@@ -104,7 +104,7 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also next to the root 1.46); a
+/// Derivative of `lgamma`; NaN at the poles. For `x > 0` the error is below 4 (relative, also near the root 1.46). A
 /// scalar routine handles negative lanes.
 #[inline(always)]
 pub fn digamma<V: F64x8>(x: V) -> V {

@@ -61,7 +61,7 @@ const TAIL_NEAR: ([f64; 8], [f64; 8]) = (
         1.0507500716444169e-09,
     ],
 );
-/// The same in powers of `sqrt(-log p) - 5`, beyond 5.
+/// Numerator and denominator in powers of `sqrt(-log p) - 5`, for `sqrt(-log p) > 5`.
 const TAIL_FAR: ([f64; 8], [f64; 8]) = (
     [
         6.657904643501103,

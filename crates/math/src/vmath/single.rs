@@ -132,7 +132,7 @@ pub fn log1p_exp<V: F32x16>(x: V) -> V {
     V::select(V::zero().lt(x), x, V::zero()) + tail
 }
 
-/// ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30: to 7e-7 of max(1, |ψ(x)|).
+/// ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30, to within 7e-7 of max(1, |ψ(x)|).
 ///
 /// Below 6 by ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5); above by Stirling's series.
 #[inline(always)]

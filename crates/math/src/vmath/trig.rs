@@ -183,8 +183,8 @@ pub fn atan2<V: F64x8>(y: V, x: V) -> V {
     }
 }
 
-/// For `a = |x|`: whether `a > 1/2`, and `(p, low)` with `asin a = p + low` where it is not and
-/// `asin sqrt((1 - a) / 2) = p + low` where it is.
+/// For `a = |x|`: whether `a > 1/2`, and `(p, low)`. If it is not, `asin a = p + low`, and if it is, `asin sqrt((1 - a)
+/// / 2) = p + low`.
 #[inline(always)]
 fn asin_reduced<V: F64x8>(a: V) -> (V::Mask, V, V) {
     let half = V::splat(0.5);

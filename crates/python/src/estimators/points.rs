@@ -1,8 +1,9 @@
 //! Mixtures, factors, chains.
 
 use jensen::points::{
-    ChainsRequest, Explained, FactorsRequest, Globals, MixtureModel, MixtureRequest, PointRequest,
-    Points, Sizes, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
+    ChainsRequest, ComponentRange, Explained, FactorsRequest, Globals, MixtureModel,
+    MixtureRequest, PointRequest, Points, explain_chains, explain_factors, fit_chains, fit_factors,
+    fit_mixture,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -35,7 +36,7 @@ impl PointsRequest {
         let width = match self {
             Self::Mixture(request) => Some(request.sizes().most()),
             Self::Factors(request) => request.factors,
-            Self::Chains(request) => request.states.map(Sizes::most),
+            Self::Chains(request) => request.states.map(ComponentRange::most),
         };
         width.unwrap_or(1) as usize
     }

@@ -47,7 +47,7 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
 /// A shard of a block: its number, its digest and the documents of its share.
 type ShardShare = (usize, String, Vec<usize>);
 
-/// For the steps of this process.
+/// Memory for the local steps of this process.
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
 /// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if
@@ -152,13 +152,13 @@ fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
 /// Shards that functions of Python have solved.
 struct Elsewhere<'a> {
     corpus: &'a Corpus,
-    /// Calls that are worked at at a time.
+    /// Number of concurrent calls.
     workers: usize,
-    /// From a number of bytes to an array of them, into which the common request is written.
+    /// A function that allocates an array of a number of bytes, into which the common request is written.
     room: &'a Py<PyAny>,
-    /// From a list of blocks to their parts.
+    /// A function from a list of blocks to their parts.
     solve: &'a Py<PyAny>,
-    /// From a seed and a list of lists of parts to their scores.
+    /// A function from a seed and a list of lists of parts to their scores.
     score: &'a Py<PyAny>,
     spare: Spare,
     /// The exception of a function.

@@ -49,7 +49,7 @@ pub struct Eigen {
     pub vectors: Rows,
 }
 
-/// Sweeps of rotations. A few suffice, because they converge quadratically.
+/// Number of sweeps of rotations. A few suffice, because they converge quadratically.
 const SWEEPS: usize = 60;
 
 /// Jacobi's method (Golub and Van Loan, Matrix computations, section 8.5), which is exact up to rounding for the small

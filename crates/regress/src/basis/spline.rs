@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::linear::{Rows, inverse, multiply};
 
-/// B-splines of a degree, or natural cubic splines.
+/// B-splines of a given degree, or natural cubic splines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spline {
     /// All knots. The boundary knots are repeated.
@@ -123,9 +123,9 @@ impl Spline {
     }
 }
 
-/// Hazards at times and their integrals in a basis of five cubic functions with unit integral: M-splines and I-splines
-/// with one knot at the median (Ramsay, Statistical Science 3, 1988), one column per function. The boundary is a
-/// fiftieth of the range beyond the times, as in brms.
+/// Hazards at given times and their integrals, in a basis of five cubic functions with unit integral: M-splines and
+/// I-splines with one knot at the median (Ramsay, Statistical Science 3, 1988), one column per function. The boundary
+/// lies a fiftieth of the range beyond the times, as in brms.
 pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
     const DEGREE: usize = 3;
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);

@@ -265,9 +265,9 @@ pub const COX: &str = "
 
 /// Times at which a diffusion reaches one of two boundaries. Random numbers are sums of exits from intervals around the
 /// current position until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De Boeck, Behavior Research
-/// Methods 33, 2001). Rejection draws the time of each exit: an exponential time with the slowest rate is accepted with
-/// the probability that the other terms of the series determine (Feller, An introduction to probability theory II,
-/// chapter X.5); below 0.02 that is less than 1e-8.
+/// Methods 33, 2001). The time of each exit is drawn by rejection: an exponential time with the slowest rate is
+/// accepted with a probability that depends on the other terms of the series (Feller, An introduction to probability
+/// theory II, chapter X.5). Times below 0.02 have a probability of less than 1e-8.
 pub const WIENER: &str = "
   // A diffusion with drift mu and boundaries bs apart, from the share bias, after the time ndt; dec: 1 for the upper boundary.
   real wiener_diffusion_lpdf(real y, int dec, real mu, real bs, real ndt, real bias) {

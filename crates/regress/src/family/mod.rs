@@ -1,8 +1,9 @@
 //! Families of responses: one table of names, links, parameters, priors and densities.
 //!
-//! A density is a call of Stan. `{mu}` and the like are placeholders for parameters, `{trials}` for the number of
-//! trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits of categories.
-//! Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software 80, 2017).
+//! A density is a call to a Stan function. `{mu}` and the like are placeholders for parameters, `{trials}` for the
+//! number of trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits of
+//! categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software 80,
+//! 2017).
 
 mod functions;
 mod mixture;
@@ -124,14 +125,14 @@ pub enum Response {
 pub struct Parameter {
     /// The name of the parameter.
     pub name: &'static str,
-    /// The link of its predictor if it has a formula.
+    /// The link of its predictor, if the parameter has a formula.
     pub link: Link,
-    /// Its bounds in Stan's syntax if it has no formula.
+    /// The bounds in Stan's syntax, if the parameter has no formula.
     pub bounds: &'static str,
-    /// Its prior if it has no formula. Empty means a scale of the response, whose prior is exponential with the scale's
-    /// mean.
+    /// The prior, if the parameter has no formula. An empty prior marks a scale of the response, whose prior is
+    /// exponential with the mean of that scale.
     pub prior: &'static str,
-    /// Its value if the request has neither a formula nor a number for it. Otherwise it is estimated.
+    /// The value, if the request gives neither a formula nor a number for the parameter. Otherwise it is estimated.
     pub fixed: Option<f64>,
 }
 
@@ -142,7 +143,7 @@ pub struct Family {
     pub name: &'static str,
     /// The possible values of the response.
     pub response: Response,
-    /// Links of the mean, starting with the default.
+    /// Links of the mean, the default first.
     pub links: &'static [Link],
     /// Parameters other than the mean.
     pub parameters: &'static [Parameter],
@@ -247,8 +248,8 @@ impl Family {
         !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
     }
 
-    /// Whether both families of a mixture have the same kind of predictor, so that only the order of their intercepts
-    /// distinguishes them.
+    /// Whether both families of a mixture have the same kind of predictor, so that they differ only in the order of
+    /// their intercepts.
     pub fn is_of_twins(&self) -> bool {
         matches!(self.parts, [first, second] if first.name == second.name)
     }

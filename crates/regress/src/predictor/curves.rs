@@ -6,7 +6,7 @@ use crate::evaluate::{State, Value, argument};
 use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Knots of a smooth of one column, and of each column of a smooth of two, as in mgcv.
+/// Number of knots of a smooth of one column, and of each column of a smooth of two, as in mgcv.
 const KNOTS: (usize, usize) = (10, 5);
 
 /// The number of eigenfunctions of a Gaussian process.
@@ -42,7 +42,7 @@ impl Maker<'_, '_> {
         Ok(smooth)
     }
 
-    /// Rejects a given number of functions above the number of distinct values of the column.
+    /// Rejects a requested number of functions that exceeds the number of distinct values of the column.
     fn enough_values(&self, call: &Expr, x: &[f64], k: usize) -> Result<()> {
         let Kind::Call(name, arguments) = &call.kind else {
             return Ok(());

@@ -31,7 +31,7 @@ const KINDS: [(&str, FieldKind); 3] = [
 /// A map. Regions are ordered by connected component, and regions without neighbours come last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldState {
-    /// The number of the first region in the table, 0 or 1.
+    /// The number of the first region in the file, 0 or 1.
     first: usize,
     /// The position of each region in that order.
     places: Vec<usize>,
@@ -123,8 +123,9 @@ impl FieldState {
     }
 
     /// By position, the geometric mean of the variances of an intrinsic field over its component (Sørbye and Rue,
-    /// Spatial Statistics 8, 2014). Division by its root gives the field variances of about 1. It is 1 for regions
-    /// without neighbours (Freni-Sterrantino, Ventrucci and Rue, Spatial and Spatio-temporal Epidemiology 26, 2018).
+    /// Spatial Statistics 8, 2014). Dividing by its square root gives the field variances of about 1. It is 1 for
+    /// regions without neighbours (Freni-Sterrantino, Ventrucci and Rue, Spatial and Spatio-temporal Epidemiology 26,
+    /// 2018).
     pub fn variances(&self) -> Vec<f64> {
         let mut found = vec![1.0; self.places.len()];
         let mut start = 0;

@@ -8,7 +8,7 @@ use crate::design::{Design, design};
 use crate::error::{Error, Result};
 use crate::evaluate::{Value, argument};
 use crate::formula::{GROUPING, Group, MEMBERSHIP};
-use crate::frame::{Column, Factor};
+use crate::frame::{Factor, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
 /// The levels of several columns, and the weight of each in every row.
@@ -135,7 +135,7 @@ impl Maker<'_, '_> {
     /// The levels of a column. Unlike factors, groups may have levels that are not in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
-            if let Some(Column::Factor(found)) = self.evaluator.frame.column(name) {
+            if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {
                 return Ok(found.clone());
             }
             return Ok(Factor::of_numbers(&self.evaluator.numbers(factor)?));

@@ -53,11 +53,11 @@ pub struct Groups {
     pub name: String,
     /// The levels of the fit.
     pub levels: Vec<String>,
-    /// Levels of the rows that are not in the fit.
+    /// Levels that occur in these rows but not in the fit.
     pub new_levels: Vec<String>,
     /// The level of each row, or several levels for multiple membership.
     pub members: Vec<Member>,
-    /// The columns whose effects differ by group.
+    /// The columns whose effects differ between groups.
     pub design: Design,
     /// Standard deviations of these columns, 1 for an intercept.
     pub spreads: Vec<f64>,
@@ -70,7 +70,7 @@ pub struct Groups {
 /// One level of each row.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The index of each row's level, from 0. New levels follow the levels of the fit.
+    /// The index of each row's level, counted from 0. New levels follow the levels of the fit.
     pub index: Vec<usize>,
     /// The weight of each row's effect, or `None` if all are one.
     pub weights: Option<Vec<f64>>,
@@ -113,7 +113,7 @@ pub struct Monotonic {
 pub struct Predictor {
     /// The parameter that it predicts.
     pub parameter: String,
-    /// Whether it has an intercept.
+    /// Whether the predictor has an intercept.
     pub intercept: bool,
     /// The columns of the linear predictor, without the intercept.
     pub design: Design,
@@ -137,22 +137,22 @@ pub struct Predictor {
     pub computed: Option<Calculation>,
 }
 
-/// A function of columns and parameters over the rows.
+/// A function of columns and of parameters over the rows.
 #[derive(Clone, Debug)]
 pub struct Calculation {
     /// The function.
     pub value: Expr,
     /// The text of its formula.
     pub text: String,
-    /// Its columns.
+    /// The columns of the function.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
 /// The prefix of the parameter for an imputed column, whose formula is `column | mi() ~ …`.
 pub const IMPUTED: &str = "mi_";
 
-/// The interval of the eigenfunctions in halves of the column's range. It suffices for length scales up to the range
-/// (Riutort-Mayol et al., equation 20).
+/// The interval of the eigenfunctions, in units of half the column's range. It suffices for length scales up to the
+/// range (Riutort-Mayol et al., equation 20).
 pub const BOUNDARY: f64 = 1.5;
 
 /// Builds predictors from terms.

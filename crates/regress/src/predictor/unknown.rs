@@ -3,10 +3,10 @@
 use super::{Maker, Predictor};
 use crate::basis::{mean, sd};
 use crate::error::Result;
-use crate::frame::Column;
+use crate::frame::FrameColumn;
 use crate::syntax::{Expr, Kind};
 
-/// A column with values that are parameters, in all or some rows.
+/// A column whose values are parameters, in some or all rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The column.
@@ -19,7 +19,7 @@ pub struct Unknown {
     pub errors: Option<Vec<f64>>,
 }
 
-/// An effect of such a column.
+/// An effect of a column with unknown values.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
     /// The term as printed.
@@ -77,7 +77,7 @@ impl Maker<'_, '_> {
             Kind::Name(name) => self.evaluator.frame.column(name),
             _ => None,
         };
-        let Some(Column::Numbers(x)) = found else {
+        let Some(FrameColumn::Numbers(x)) = found else {
             return Err(self
                 .error(column, "mi() needs a column of numbers")
                 .help("add a column to the table, and its formula: 'column | mi() ~ …'"));

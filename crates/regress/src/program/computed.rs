@@ -31,7 +31,7 @@ const FUNCTIONS: [(&str, &str); 22] = [
     ("pnorm", "Phi"),
 ];
 
-/// Declares the columns of a formula, and rejects unsupported functions and operators.
+/// Declares the columns of a formula, and rejects functions and operators that are not supported.
 ///
 /// # Errors
 /// Fails if the formula calls an unknown function, or uses an operator that does not apply to numbers.

@@ -4,8 +4,8 @@ use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// Writes the effects of groups, which are normal around zero with their standard deviations. They have the units of
-/// these standard deviations. The fit recognises these statements and chooses their centring.
+/// Writes the effects of groups, which are normal around zero with the groups' standard deviations. They have the units
+/// of the standard deviations. The fit recognises these statements and chooses their centring.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {

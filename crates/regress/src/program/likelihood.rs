@@ -7,8 +7,8 @@ use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
 use jensen_data::Labels;
 
-/// Largest number of rows for which the program computes R². It needs a pass over all rows at every draw, which at 100
-/// 000 rows took half as long as the fit.
+/// Largest number of rows for which the program computes R². Computing it needs a pass over all rows for every draw,
+/// which at 100 000 rows took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
 /// Declares the response, the parameters of the family that have no formula, and the density.
@@ -407,7 +407,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     )
 }
 
-/// The predictors of row n: of each category except the first, or of each response.
+/// The predictors of row n, for each category except the first, or for each response.
 fn means(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())

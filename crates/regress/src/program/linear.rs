@@ -269,7 +269,7 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     writer.shown.push(shown);
 }
 
-/// Writes the intercept of one of two predictors that only their order distinguishes.
+/// Writes the intercept of one of two predictors that differ only in the order of their intercepts.
 fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &str) {
     let place = &predictor.parameter["mu_".len()..];
     if place == "1" {
@@ -287,8 +287,7 @@ pub fn is_centred(predictor: &Predictor) -> bool {
     !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
 }
 
-/// The difference between the intercept at the means of the columns and the intercept at zero, or nothing without
-/// columns.
+/// The difference between the intercept at the means of the columns and the intercept at zero; nothing without columns.
 pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     let s = suffix(writer, predictor);
     let mut terms = Vec::new();

@@ -1,7 +1,7 @@
 //! A regression as a Stan program with its data, commented as a careful statistician would write it.
 //!
-//! Columns are centred at their means, parameters have the units of the data, group effects are standardised, and every
-//! prior is visible in the program.
+//! Columns are centred at their means, parameters are in the units of the data, group effects are standardised, and
+//! every prior is visible in the program.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -50,7 +50,7 @@ pub struct Program {
     pub coordinates: Coordinates,
     /// The priors that the program uses.
     pub priors: Vec<Used>,
-    /// The variables to report, in order. Others are intermediate.
+    /// The variables to report, in order. Other variables are intermediate.
     pub shown: Vec<String>,
 }
 

@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares columns of numbers as an array of rows, of integers if the kind says so.
+    /// Declares columns of numbers as an array of rows, or of integers if the kind says so.
     pub fn table(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], comment: &str) {
         let rows = columns.first().map_or(0, Vec::len);
         let mut values = Vec::with_capacity(rows * columns.len());
@@ -193,7 +193,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name of the table as part of a Stan name. Two names that would be equal get numbers.
+    /// A name from the table in a form that a Stan name can contain. Two names that would become equal receive numbers.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();

@@ -43,9 +43,9 @@ pub enum Kind {
 /// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// Its name, if it has one.
+    /// The name of the argument, if it has one.
     pub name: Option<String>,
-    /// Its value.
+    /// The value of the argument.
     pub value: Expr,
 }
 
@@ -102,7 +102,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// R's way of writing expressions, which is also how R names coefficients.
+/// The expression as R writes it, which is also how R names coefficients.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

@@ -1,14 +1,14 @@
 //! Wrong inputs: one error each, with the place in the formula and the way out.
 
-use jensen_regress::{Column, Factor, Frame, Regression, Request, contrasts, program};
+use jensen_regress::{Factor, Frame, FrameColumn, Regression, Request, contrasts, program};
 
 /// Ten rows.
 fn table() -> Frame {
     let words = |text: &str| {
         let words: Vec<Option<&str>> = text.split(' ').map(Some).collect();
-        Column::Factor(Factor::of_words(&words))
+        FrameColumn::Factor(Factor::of_words(&words))
     };
-    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..10).map(f).collect());
+    let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..10).map(f).collect());
     let columns = vec![
         ("y".to_owned(), numbers(&|i| (i as f64 * 1.7).sin())),
         ("x".to_owned(), numbers(&|i| i as f64)),
@@ -443,10 +443,10 @@ fn new_rows_that_the_fit_does_not_know() {
             &Frame::new("new.csv", columns).unwrap(),
         )
     };
-    let x = ("x".to_owned(), Column::Numbers(vec![1.0]));
+    let x = ("x".to_owned(), FrameColumn::Numbers(vec![1.0]));
     let g = (
         "g".to_owned(),
-        Column::Factor(Factor::of_words(&[Some("z")])),
+        FrameColumn::Factor(Factor::of_words(&[Some("z")])),
     );
     let told = rows(vec![x.clone(), g]).unwrap_err().to_string();
     check(
@@ -470,10 +470,10 @@ fn new_rows_that_the_fit_does_not_know() {
 #[test]
 fn the_word_among_numbers_is_named() {
     let column = Factor::of_words(&[Some("1e6"), Some("2e6"), Some("oops")]);
-    let numbers = Column::Numbers(vec![1.0, 2.0, 3.0]);
+    let numbers = FrameColumn::Numbers(vec![1.0, 2.0, 3.0]);
     let columns = vec![
         ("x".to_owned(), numbers),
-        ("y".to_owned(), Column::Factor(column)),
+        ("y".to_owned(), FrameColumn::Factor(column)),
     ];
     let frame = Frame::new("table.csv", columns).unwrap();
     let request = Request {

@@ -1,7 +1,9 @@
 //! The text of the programs.
 
 use jensen_data::{Elements, Value};
-use jensen_regress::{Column, Factor, Frame, Program, Regression, Request, predictions, program};
+use jensen_regress::{
+    Factor, Frame, FrameColumn, Program, Regression, Request, predictions, program,
+};
 
 fn request(family: &str, formulas: &[&str], priors: &[&str]) -> Request {
     Request {
@@ -18,7 +20,7 @@ fn made(request: &Request, frame: &Frame) -> Program {
 
 /// Twelve rows, some without a value; `by` rescales the column x, `of` the response.
 fn table(by: f64, of: f64) -> Frame {
-    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..12).map(f).collect());
+    let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..12).map(f).collect());
     let letters = ["b", "a", "c"];
     let words: Vec<Option<&str>> = (0..12).map(|i| Some(letters[i % 3])).collect();
     let columns = vec![
@@ -36,7 +38,10 @@ fn table(by: f64, of: f64) -> Frame {
             "x".to_owned(),
             numbers(&|i| by * (if i == 7 { f64::NAN } else { (i as f64).cos() })),
         ),
-        ("g".to_owned(), Column::Factor(Factor::of_words(&words))),
+        (
+            "g".to_owned(),
+            FrameColumn::Factor(Factor::of_words(&words)),
+        ),
     ];
     Frame::new("table.csv", columns).unwrap()
 }
@@ -197,10 +202,13 @@ fn new_rows_get_the_means_of_the_fit_and_new_groups_effects_of_their_own() {
     let regression = Regression::new(&request, &table(1.0, 1.0)).unwrap();
     let fitted = program(&regression).unwrap();
     let columns = vec![
-        ("x".to_owned(), Column::Numbers(vec![5.0, f64::NAN, 6.0])),
+        (
+            "x".to_owned(),
+            FrameColumn::Numbers(vec![5.0, f64::NAN, 6.0]),
+        ),
         (
             "g".to_owned(),
-            Column::Factor(Factor::of_words(&[Some("c"), Some("a"), Some("new")])),
+            FrameColumn::Factor(Factor::of_words(&[Some("c"), Some("a"), Some("new")])),
         ),
     ];
     let rows = Regression::for_rows(
@@ -275,7 +283,7 @@ fn several_responses_share_groups_and_residuals() {
 #[test]
 fn baseline_hazards_integrate_to_their_cumulative_ones() {
     let times: Vec<f64> = (1..=2001).map(|i| f64::from(i) / 20.0).collect();
-    let columns = vec![("time".to_owned(), Column::Numbers(times.clone()))];
+    let columns = vec![("time".to_owned(), FrameColumn::Numbers(times.clone()))];
     let frame = Frame::new("table.csv", columns).unwrap();
     let found = made(&request("cox", &["time ~ 1"], &[]), &frame);
     let (densities, integrals) = (numbers(&found, "Zbhaz"), numbers(&found, "Zcbhaz"));
@@ -294,9 +302,9 @@ fn baseline_hazards_integrate_to_their_cumulative_ones() {
 #[test]
 fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
     let rows = 12;
-    let column = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..rows).map(f).collect());
+    let column = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..rows).map(f).collect());
     let words = |f: &dyn Fn(usize) -> &'static str| {
-        Column::Factor(Factor::of_words(
+        FrameColumn::Factor(Factor::of_words(
             &(0..rows).map(|i| Some(f(i))).collect::<Vec<_>>(),
         ))
     };

@@ -1,4 +1,4 @@
-//! Colours by their meaning. Each has a value for paper and light screens and another for dark screens.
+//! Colours by their meaning. Each colour has one value for paper and light screens, and another for dark screens.
 
 use std::fmt::Write;
 
@@ -93,7 +93,7 @@ impl Tint {
     }
 }
 
-/// The colours as custom properties of a style sheet, for light and then for dark ground.
+/// The colours as custom properties of a style sheet: first for a light background, then for a dark one.
 pub(crate) fn properties() -> [String; 2] {
     let rows = || {
         [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]
@@ -129,7 +129,7 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1; values outside take that of the nearer end, NaN is grey.
+/// The colour of a share between 0 and 1. Values outside take the colour of the nearer end, and NaN is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];

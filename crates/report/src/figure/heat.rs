@@ -30,8 +30,8 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// A map of `values`, row by row with `columns` in each; the first row is at the *lower* end of the vertical axis,
-    /// so that `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
+    /// A map of `values`, row by row with `columns` values in each. The first row is at the *lower* end of the vertical
+    /// axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
     /// evenly. On a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
     /// row is omitted.
     pub fn new(
@@ -97,7 +97,7 @@ impl HeatMap {
         self
     }
 
-    /// Sets width and height in pixels, axes and title included.
+    /// Sets width and height in pixels, including axes and title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 200.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -197,7 +197,7 @@ impl HeatMap {
 type GridPoint = (f64, f64);
 
 /// Marching squares: the pieces of the contour at `level`, as grid points on the grid. Cells with a non-finite corner
-/// have none; if opposite corners are on the same side, the mean decides which are joined.
+/// have no contour. If opposite corners are on the same side, the mean decides which are joined.
 fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();

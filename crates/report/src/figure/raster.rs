@@ -13,7 +13,7 @@ use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text
 /// Pixels of the PNG for one of the scene.
 const ZOOM: f32 = 2.0;
 
-/// Largest number of pixels along a side: larger scenes are scaled down.
+/// Largest number of pixels along a side. Larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
 /// The bytes of the file.

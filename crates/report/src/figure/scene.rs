@@ -202,7 +202,7 @@ impl Scene {
     }
 }
 
-/// The embedded font: Latin, Greek and the signs of formulae. Its licence is in the same folder.
+/// The embedded font: Latin, Greek and mathematical symbols. Its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("../../assets/DejaVuSans-subset.ttf");
 
 pub(crate) fn font() -> &'static ttf_parser::Face<'static> {

@@ -1,4 +1,4 @@
-//! Figure 2: the lower bound against samples, for several latent dimensions.
+//! Figure 2: the lower bound against the number of samples, for several latent dimensions.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,16 @@ pub struct Extent {
     pub latents: &'static [usize],
     /// Numbers of samples at which the bound is recorded as a row. The last one is the end.
     pub marks: &'static [f64],
-    /// Number of marks that every panel reaches before any continues: auto-encoding variational Bayes, and wake-sleep.
+    /// Number of marks that the runs of every panel (auto-encoding variational Bayes, and wake-sleep) reach before any
+    /// run continues.
     stages: &'static [(usize, usize)],
-    /// Minibatches between points of the curve.
+    /// Number of minibatches between points of the curve.
     pub minibatches: u64,
     /// Step sizes of Adagrad to choose from.
     pub steps: &'static [f32],
     /// Number of test images for the bound.
     pub test: usize,
-    /// Latent dimension that auto-encoding variational Bayes runs with several seeds, and how many.
+    /// Latent dimension for which auto-encoding variational Bayes runs with several seeds, and the number of seeds.
     repeated: Option<(usize, u64)>,
     /// Lower end of the vertical axis: values below are omitted from the figure.
     range: (f64, f64),
@@ -35,7 +36,7 @@ pub struct Extent {
 /// The step sizes of the paper.
 const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 
-/// Iterations after which a step size is chosen.
+/// Number of iterations after which a step size is chosen.
 const PROBE: u64 = 2;
 
 impl Extent {
@@ -120,7 +121,7 @@ struct Leg {
     points: Vec<[f64; 3]>,
 }
 
-/// Every panel of a set; the figure is drawn again after each.
+/// Every panel of a set. The figure is drawn again after each.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();

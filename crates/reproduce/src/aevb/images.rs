@@ -15,7 +15,7 @@ pub enum Set {
     Faces,
 }
 
-/// Share of the faces that is held out, by a seeded shuffle; the paper does not state its own.
+/// Share of the faces that is held out by a seeded shuffle; the paper does not state its share.
 const FACES_APART: f64 = 0.1;
 
 impl Set {
@@ -36,8 +36,8 @@ impl Set {
     }
 
     /// Standard deviation of all initial weights and biases. The paper draws them from N(0, 0.01). Digits use this
-    /// start, which is slow at first and better after 6·10⁶ samples. Faces use the default, because there are few, and
-    /// with it auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
+    /// start, which is slow at first and better after 6·10⁶ samples. Faces use the default, because there are few of
+    /// them. With the default, auto-encoders of faces gain a hundred nats over the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),

@@ -1,4 +1,4 @@
-//! Figure 3: the marginal likelihood against samples, for few and many training images.
+//! Figure 3: the marginal likelihood against the number of samples, for few and for many training images.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -15,7 +15,7 @@ use crate::results::{Ours, What};
 const LATENT: usize = 3;
 const HIDDEN: usize = 100;
 
-/// Minibatches per iteration.
+/// Number of minibatches per iteration.
 const MINIBATCHES: u64 = 50;
 
 /// Number of samples, marginal likelihood of training and of test images with their standard errors.
@@ -124,8 +124,8 @@ fn score(
     Ok(values)
 }
 
-/// The estimator of appendix D: mean over records and its standard error. Chains begin at the encoder's codes, if the
-/// method has an encoder.
+/// The estimator of appendix D, averaged over records, with its standard error. Chains begin at the encoder's codes, if
+/// the method has an encoder.
 fn estimate(
     architecture: &Architecture,
     tensors: &[Tensor],

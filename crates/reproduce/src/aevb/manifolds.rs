@@ -2,7 +2,7 @@
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Figure, ImageGrid};
-use jensen::vae::{Autoencoder, Frame, mosaic};
+use jensen::vae::{Autoencoder, PictureFrame, mosaic};
 
 use super::bounds::{Extent, trained};
 use super::images::Set;
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Images along each side of a plane.
+/// Number of images along each side of a plane.
 const SIDE: usize = 20;
 
 /// Number of samples in a picture, with equal numbers of rows and columns.
@@ -44,15 +44,15 @@ fn networks(
     Ok((networks, samples, bound))
 }
 
-fn panel(title: String, records: &[f32], frame: Frame, columns: usize) -> ImageGrid {
+fn panel(title: String, records: &[f32], frame: PictureFrame, columns: usize) -> ImageGrid {
     let grid = ImageGrid::new(title, 1).cell(PANEL);
     mosaic(records, frame, columns)
         .into_iter()
         .fold(grid, ImageGrid::image)
 }
 
-fn frame(set: Set) -> Frame {
-    Frame::new(set.size(), set.architecture(2).observation.likelihood)
+fn frame(set: Set) -> PictureFrame {
+    PictureFrame::new(set.size(), set.architecture(2).observation.likelihood)
 }
 
 fn row(

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 /// Seconds between checkpoints.
 const CHECKPOINT_SECONDS: f64 = 20.0;
 
-/// Records of a minibatch.
+/// Number of records per minibatch.
 pub const BATCH: usize = 100;
 
 /// A training method.
@@ -63,18 +63,18 @@ pub struct Job<'a> {
     pub initial_sd: Option<f64>,
     /// Adagrad's step size.
     pub step: f32,
-    /// Minibatches per iteration. The curve has one point per iteration.
+    /// Number of minibatches per iteration. The curve has one point per iteration.
     pub minibatches: u64,
     /// Seed.
     pub seed: u64,
 }
 
 /// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
-/// weights, only the decoder's for [`Method::Mcem`].
+/// weights, which for [`Method::Mcem`] are only those of the decoder.
 pub struct Trail {
     /// The curve.
     pub curve: Vec<[f64; 3]>,
-    /// The weights: the best on the test records if there are test records, otherwise the last.
+    /// The weights with the best bound on the test records, or the last weights if there are no test records.
     pub tensors: Vec<Tensor>,
 }
 
@@ -175,7 +175,7 @@ impl Store for File {
     }
 }
 
-/// An algorithm that keeps its curve in its state, so that a resumed run has all of it.
+/// An algorithm whose state contains its curve, so that a resumed run has the whole curve.
 struct Traced<A>(A);
 
 struct TracedState<S> {
@@ -238,7 +238,7 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// paper.
 ///
 /// # Errors
-/// Returns the errors of [`Job::train`], except divergence, which excludes a step size.
+/// Fails as [`Job::train`] does, except for divergence, which excludes a step size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

@@ -1,7 +1,7 @@
 //! Classification: Gaussian processes, logistic regression, grids of hyperparameters.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::latent::{LatentSpec, Solver, Stored, TableModel, outcome, posterior_at};
+use jensen::latent::{LatentSpec, Solver, StoredPosterior, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
 use super::plain::split;
@@ -87,7 +87,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("gp", &figure)
 }
 
-/// Columns with mean 0 and standard deviation 1, but for the response, which is 1 for `positive`.
+/// Columns with mean 0 and standard deviation 1. The response column becomes 1 for `positive`, and 0 otherwise.
 fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table, Failure> {
     let mut columns = Vec::new();
     for (j, column) in table.columns().iter().enumerate() {
@@ -204,7 +204,7 @@ pub(super) fn hyperparameters(context: &mut Context<'_>) -> Result<(), Failure> 
     context.figure("hyperparameters", &figure)
 }
 
-/// The bound of two thirds of the rows and the log loss of every third, at every point of a grid: two maps.
+/// Two maps over a grid: at every point, the bound for two thirds of the rows, and the log loss of the remaining third.
 fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[HeatMap; 2], Failure> {
     let steps = grid.steps;
     let (held, fitted): (Vec<usize>, Vec<usize>) = (0..table.rows()).partition(|i| i % 3 == 0);
@@ -229,7 +229,7 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
                 let model = TableModel::new(&request, &train, &files)?;
                 let (_, learnt, _) = fit(context, &model, &learning(Solver::Dual, false), None)?;
                 let rows: Vec<usize> = (0..test.rows()).collect();
-                let stored = Stored::new(&learnt);
+                let stored = StoredPosterior::new(&learnt);
                 let (parts, seen) = posterior_at(&model, &stored, &test, &rows, &files)?;
                 let score = outcome(&model, &parts, &seen);
                 let loss = -score.log_predictive().unwrap_or(0.0);

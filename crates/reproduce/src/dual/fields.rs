@@ -98,7 +98,7 @@ fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
     )
 }
 
-/// One dual fit at learnt hyperparameters: rows of bound, gap and seconds; the fit.
+/// One dual fit at learnt hyperparameters, with rows for the bound, the gap and the seconds.
 fn learn_and_fit(context: &mut Context<'_>, case: &Case) -> Result<Fit, Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let (_, learnt, seconds) = fit(context, &model, &learning(Solver::Dual, true), None)?;

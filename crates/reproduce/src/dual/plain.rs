@@ -21,7 +21,7 @@ const MEMORY: usize = 10;
 /// Nats from the optimum at which a run is finished, as in the other rows.
 const DONE: f64 = 1e-4;
 
-/// Iterations after which a run ends.
+/// Number of iterations after which a run ends.
 const MOST: u64 = 5_000;
 
 /// A site's curve: λ, λ′, φ, φ′ at α, or `None` outside the domain.
@@ -292,7 +292,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// The rows that split a speed-up of the dual: the formulation by plain L-BFGS, Jensen's solver on dense algebra.
+/// The rows that separate the causes of the dual's speed-up: the formulation solved by plain L-BFGS, and Jensen's
+/// solver on dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jensen::Error;
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
     Covariance, Files, Fit, LatentModel, LatentSpec, Learning, Learnt, Settings, Solver,
@@ -20,16 +21,16 @@ use crate::results::{Ours, What};
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Files for Folder {
-    fn graph(&self, file: &str) -> Result<Adjacency, String> {
-        Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn graph(&self, file: &str) -> Result<Adjacency, Error> {
+        Ok(Adjacency::read(&self.0.join(file))?)
     }
 
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
-        Symmetric::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn symmetric(&self, file: &str) -> Result<Symmetric, Error> {
+        Ok(Symmetric::read(&self.0.join(file))?)
     }
 
-    fn table(&self, file: &str) -> Result<Table, String> {
-        Table::read(&self.0.join(file)).map_err(|e| e.to_string())
+    fn table(&self, file: &str) -> Result<Table, Error> {
+        Ok(Table::read(&self.0.join(file))?)
     }
 }
 
@@ -39,8 +40,8 @@ pub(super) struct Case {
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper, as solvers with
-    /// covariances require.
+    /// The number added to the diagonal of a sparse prior precision. It makes an intrinsic prior proper, as solvers
+    /// with covariances require.
     pub(super) proper: f64,
 }
 
@@ -53,7 +54,7 @@ struct Run {
     gap: Option<f64>,
     seconds: f64,
     iterations: u64,
-    /// Seconds since the model was begun to be built, and the bound.
+    /// Seconds since the start of building the model, and the bound.
     curve: Vec<(f64, f64)>,
     note: String,
 }
@@ -121,7 +122,7 @@ pub(super) fn fit(
     Ok((trail.points, learnt, epoch.elapsed().as_secs_f64()))
 }
 
-/// Fits a case at its hyperparameters, with `proper` on the diagonal of a sparse precision.
+/// Fits a case at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 fn solve(
     context: &Context<'_>,
     model: &TableModel,
@@ -134,7 +135,7 @@ fn solve(
     solved_since(context, epoch, &model, solver, max_seconds)
 }
 
-/// The same for an existing model.
+/// The solution of an existing model of a case.
 pub(super) fn solved(
     context: &Context<'_>,
     model: &LatentModel,
@@ -144,7 +145,7 @@ pub(super) fn solved(
     solved_since(context, crate::now(), model, solver, max_seconds)
 }
 
-/// The same, with the seconds since `epoch`.
+/// The solution of an existing model, with the seconds since `epoch`.
 fn solved_since(
     context: &Context<'_>,
     epoch: Instant,
@@ -168,7 +169,7 @@ fn solved_since(
     Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
 }
 
-/// A case's model at its hyperparameters, with `proper` on the diagonal of a sparse precision.
+/// A case's model at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
 pub(super) fn fixed(model: &TableModel, proper: f64) -> Result<LatentModel, jensen::Error> {
     let mut model = model.model(&model.start(), model.likelihood())?;
     if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
@@ -198,7 +199,7 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
     }
 }
 
-/// Runs of a solver that is done soon.
+/// Number of runs of a solver that finishes quickly.
 const REPEATS: usize = 10;
 
 /// Seconds after which a solver is not run again.

@@ -19,7 +19,7 @@ struct Plan {
     step_size: f64,
 }
 
-/// The loss along a run; it ends where that diverges.
+/// The loss along a run, which ends where the run diverges.
 fn descend(
     objective: &GaussianDropout,
     plan: &Plan,

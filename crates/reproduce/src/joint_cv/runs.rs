@@ -39,7 +39,7 @@ pub(super) enum Method {
 }
 
 impl Method {
-    /// Its name in rows and legends.
+    /// The name of the method in rows and legends.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Estimator(estimator, _) => estimator.name(),
@@ -60,7 +60,7 @@ pub(super) struct Plan {
     pub(super) iterations: u64,
     /// The number of estimates of the bound.
     pub(super) points: u64,
-    /// Draws of an estimate.
+    /// Number of draws per estimate.
     pub(super) draws: usize,
     pub(super) seed: u64,
 }
@@ -72,7 +72,7 @@ pub(super) struct Trace {
     pub(super) elbo: Vec<Option<f64>>,
 }
 
-/// ω with every coordinate normal with this spread: one in the paper.
+/// ω for which every coordinate is normal with this spread, which is one in the paper.
 pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     let mut out = vec![0.0; parameters];
     let purpose = rng::Purpose::new("reproduce").fold("joint-cv start");
@@ -81,7 +81,7 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// Number of draws in a block: few enough to remain in cache, enough to fill vectors.
+/// Number of draws in a block: few enough to remain in the cache, and enough to fill vectors.
 const BLOCK: usize = 1 << 21;
 
 /// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
@@ -113,16 +113,16 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
     Moments::of(&weights).mean()
 }
 
-/// Nodes of the trapezoidal rule for expectations over normal predictors, and how many standard
-/// deviations they reach.
+/// Nodes of the trapezoidal rule for expectations over normal predictors, and the number of standard deviations that
+/// they cover.
 const NODES: usize = 65;
 const REACH: f64 = 8.0;
 
-/// Records of a chunk.
+/// Number of records per chunk.
 const CHUNK: u32 = 1024;
 
-/// The mean-field bound of a logistic regression: each record's term is an integral over its normal
-/// predictor, prior and entropy have closed forms.
+/// The mean-field bound of a logistic regression. Each record's term is an integral over its normal predictor, and the
+/// prior and the entropy have closed forms.
 fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     let d = glm.dim();
     let (mean, log_sd) = omega.split_at(d);

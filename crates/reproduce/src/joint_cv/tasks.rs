@@ -1,5 +1,6 @@
 //! The six tasks: data, models and the paper's figures for them.
 
+use jensen::blackbox::Rule;
 use jensen::data::idx::read_idx;
 use jensen::data::table::{Table, read_bytes};
 use jensen::density::RecordDensity;
@@ -13,18 +14,18 @@ use crate::failure::Failure;
 /// A task of the paper (Table 2).
 #[derive(Clone, Copy)]
 pub(super) struct Task {
-    /// Its name.
+    /// The name of the task.
     pub(super) name: &'static str,
-    /// Records of a batch.
+    /// Number of records per batch.
     pub(super) batch: usize,
-    /// Whether it is one of the two tasks with few records, which use SGD.
+    /// Whether the task is one of the two with few records, which use SGD.
     pub(super) small: bool,
     /// Whether records have one linear predictor, so that the draw can be integrated out.
     pub(super) single: bool,
     /// Reads its data.
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
     /// Spread of the normal numbers at which a run starts. From standard normal starts, the logarithms of MovieLens's
-    /// scales vary so much that its bound begins below −10¹⁴ nats.
+    /// scales vary so much that the bound begins below −10¹⁴ nats.
     pub(super) spread: f64,
     /// Epochs of a run, quick and as in the paper.
     pub(super) epochs: [u64; 2],
@@ -43,7 +44,7 @@ pub(super) struct Task {
 pub(super) struct Times {
     pub(super) naive: f64,
     pub(super) cv: f64,
-    /// With the SVRG form for MovieLens.
+    /// The time of `joint`, which has its SVRG form for MovieLens.
     pub(super) joint: f64,
     pub(super) inc: Option<f64>,
     pub(super) full_naive: f64,
@@ -79,8 +80,9 @@ impl RecordModel {
     }
 }
 
-/// The step sizes of appendix D for SGD on the small tasks, and one between two of them that differ by a factor of
-/// five: without it, the best choice in hindsight depends on how close an estimator's best step size is to the grid.
+/// The step sizes of appendix D for SGD on the small tasks, and one more between two of them that differ by a factor of
+/// five. Without it, the best choice in hindsight would depend on how close an estimator's best step size is to the
+/// grid.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
@@ -201,6 +203,14 @@ pub(super) static TASKS: [Task; 6] = [
 ];
 
 impl Task {
+    /// The update rule of its runs.
+    pub(super) fn rule(&self) -> Rule {
+        match self.small {
+            true => Rule::Sgd,
+            false => Rule::adam(),
+        }
+    }
+
     /// The task of this name.
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         let found = TASKS.iter().find(|task| task.name == name);
@@ -216,8 +226,8 @@ impl From<ShapeError> for Failure {
 }
 
 /// Logistic regression on features scaled to [−1, 1], without an intercept, which gives the dimensions of the paper's
-/// Table 2. The paper does not state a scaling. This one is that of both sets in the LIBSVM collection, and with it
-/// Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
+/// Table 2. The paper does not state a scaling. This scaling is the one of both sets in the LIBSVM collection, and with
+/// it Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
@@ -280,7 +290,7 @@ pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failu
     Ok((images, labels.iter().map(|&y| u32::from(y)).collect()))
 }
 
-/// Pixels of an image.
+/// Number of pixels per image.
 pub(super) const PIXELS: usize = 784;
 
 fn mnist(context: &Context<'_>) -> Result<RecordModel, Failure> {
@@ -302,7 +312,7 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
 }
 
 /// Principal components of pixels in [0, 1] that are centred but not standardised, according to one sentence of the
-/// paper. Another sentence says standardised.
+/// paper. Another sentence says that they are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;

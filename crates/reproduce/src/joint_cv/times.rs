@@ -54,12 +54,12 @@ fn advance<'a, D: RecordDensity>(
     }
 }
 
-/// Iterations that are timed together.
+/// Number of iterations that are timed together.
 const CHUNK: u64 = 16;
 
-/// The milliseconds of an iteration, from those of the chunks of some epochs and of each epoch's first
-/// iteration, in which `joint-svrg` passes over all records: the fastest fifth of the chunks, because
-/// other programs can only slow one down, and the first iteration's excess spread over the epoch.
+/// The milliseconds of an iteration, computed from the times of chunks of some epochs and of each epoch's first
+/// iteration, in which `joint-svrg` passes over all records. It is the mean of the fastest fifth of the chunks, because
+/// other programs can only slow a chunk down, plus the excess of the first iteration spread over the epoch.
 fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     chunks.sort_by(f64::total_cmp);
     chunks.truncate(chunks.len().div_ceil(5));
@@ -81,7 +81,7 @@ pub(super) fn milliseconds(
         with_density!(model, density => {
             let epoch = Batches::new(1, density.records(), task.batch)?.per_epoch() as u64;
             let mut fits = Vec::new();
-            for method in methods(task, scale)? {
+            for method in methods(task, scale) {
                 let mut advance = advance(density, method, task)?;
                 advance(epoch);
                 fits.push((method.name().to_owned(), advance, Vec::new(), Vec::new()));

@@ -14,10 +14,8 @@ use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
 /// The runs on a task, in the order of legends.
-pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure> {
-    let rule: Rule = if task.small { "sgd" } else { "adam" }
-        .parse()
-        .map_err(Failure::Method)?;
+pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
+    let rule = task.rule();
     let paper = scale == Scale::Paper;
     let mut estimators = vec![RecordEstimator::Naive, RecordEstimator::Cv];
     if task.small && paper {
@@ -45,10 +43,10 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     if !task.smiso.is_empty() && paper {
         methods.push(Method::Smiso);
     }
-    Ok(methods)
+    methods
 }
 
-/// The step sizes of a method. At the quick scale, the two that suit the large tasks best.
+/// The step sizes of a method. At the quick scale, large tasks use only the two that suit them best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
@@ -68,14 +66,14 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     }
 }
 
-/// Draws of a sampled bound; they are the same for all methods of a task, so that differences between
-/// methods are more precise than bounds.
+/// Number of draws for a sampled bound. All methods of a task use the same draws, so that differences between methods
+/// are more precise than the bounds.
 const DRAWS: [usize; 2] = [4, 8];
 
 /// The number of bounds along a run.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same for a cheap bound.
+/// The number of bounds along a run if a bound is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method with one step size.
@@ -163,21 +161,20 @@ struct Lineup {
 
 impl Lineup {
     /// Figure 3.
-    fn best(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
+    fn best(context: &Context<'_>, task: &Task) -> Self {
         let scale = context.scale();
-        let all = methods(task, scale)?.into_iter();
-        Ok(Self {
+        let all = methods(task, scale).into_iter();
+        Self {
             methods: all
                 .map(|method| (method, steps(task, method, scale).to_vec()))
                 .collect(),
             seeds: context.pick(1, task.seeds),
             figure: "figure3",
-        })
+        }
     }
 
     /// Figure 7: SGD with the step sizes equivalent to SMISO's γ, α |B| γ / N (Eq. 26), for one seed.
-    fn plain(task: &Task, records: usize) -> Result<Self, Failure> {
-        let rule: Rule = "sgd".parse().map_err(Failure::Method)?;
+    fn plain(task: &Task, records: usize) -> Self {
         let joint = if task.name == "MovieLens" {
             RecordEstimator::JointSvrg
         } else {
@@ -186,17 +183,17 @@ impl Lineup {
         let scale = SMISO_ALPHA * task.batch as f64 / records as f64;
         let steps: Vec<f64> = task.smiso.iter().map(|gamma| scale * gamma).collect();
         let estimators = [RecordEstimator::Naive, RecordEstimator::Cv, joint];
-        let method = |estimator| (Method::Estimator(estimator, rule), steps.clone());
-        Ok(Self {
+        let method = |estimator| (Method::Estimator(estimator, Rule::Sgd), steps.clone());
+        Self {
             methods: estimators.into_iter().map(method).collect(),
             seeds: 1,
             figure: "figure7",
-        })
+        }
     }
 
     /// The comparison in Figure 6: the same estimators as in Figure 3, and SMISO, from one seed.
-    fn adaptive(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
-        let mut lineup = Self::best(context, task)?;
+    fn adaptive(context: &Context<'_>, task: &Task) -> Self {
+        let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
         lineup.methods.retain(|(method, _)| match method {
             Method::Smiso => true,
@@ -207,7 +204,7 @@ impl Lineup {
                 _ => false,
             },
         });
-        Ok(lineup)
+        lineup
     }
 }
 
@@ -276,7 +273,7 @@ fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>])
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// The lowest bound in the figure, because early ones are far away and would hide the rest.
+/// The lowest bound in the figure. Earlier bounds are far lower and would hide the rest.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();
@@ -295,7 +292,7 @@ fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let lineup = Lineup::best(context, task)?;
+    let lineup = Lineup::best(context, task);
     let all = runs_of(context, &model, task, &lineup)?;
     let lowest = lowest(&all);
     let shown = |y: &[Option<f64>]| visible(y, lowest);
@@ -405,7 +402,8 @@ fn final_bound(runs: &Runs) -> Ours {
     ))
 }
 
-/// How far runs end above others, each at its own best step size, seed by seed where they share seeds.
+/// The difference between the final bounds of two methods, each with its own best step size, compared seed by seed if
+/// they share seeds.
 fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     let (ours, theirs) = (runs.highest()?, other.highest()?);
     let pairs = ours.ends.iter().zip(&theirs.ends);
@@ -417,8 +415,8 @@ fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
 fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let adaptive = Lineup::adaptive(context, task)?;
-    let plain = Lineup::plain(task, model.size().0)?;
+    let adaptive = Lineup::adaptive(context, task);
+    let plain = Lineup::plain(task, model.size().0);
     let adam = runs_of(context, &model, task, &adaptive)?;
     let sgd = runs_of(context, &model, task, &plain)?;
     let mut chart = Chart::new(format!("{name}, best step size"))

@@ -7,7 +7,7 @@ use jensen::blackbox::records::{
     Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, Table, Variances,
     variances,
 };
-use jensen::blackbox::{Family, OptimiserState, Rule};
+use jensen::blackbox::{Family, OptimiserState};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
@@ -63,9 +63,7 @@ fn look<D: RecordDensity>(
 ) -> Result<Vec<Point>, Failure> {
     let d = density.dim();
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
-    let rule: Rule = if look.task.small { "sgd" } else { "adam" }
-        .parse()
-        .map_err(Failure::Method)?;
+    let rule = look.task.rule();
     let (joint, batch) = (RecordEstimator::Joint, look.task.batch);
     let optimiser = settings(joint, rule, look.step, batch).optimiser;
     let batches = Batches::new(look.seed, density.records(), batch)?;
@@ -224,7 +222,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// The same for other pixels, which are closer to the paper's figures.
+/// The rows of Table 1 for centred pixels, whose values are closer to the paper's.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",

@@ -18,8 +18,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The eight images, 4 × 4, row by row: bars, corners, a square, a ring's diagonal pieces. The paper's own are shown there but
-/// not listed.
+/// The eight images, 4 × 4, row by row: bars, corners, a square, a ring's diagonal pieces. The paper shows its own
+/// images, but does not list them.
 const IMAGES: [&str; 8] = [
     "1111000000000000",
     "0000000000001111",
@@ -37,7 +37,7 @@ const SPLIT: Purpose = Purpose::new("held-out faces");
 /// A run of batch ascent.
 #[derive(Serialize, Deserialize)]
 struct Course {
-    /// The bound at T = 1, an entry a scored iteration.
+    /// The bound at T = 1, with one entry per scored iteration.
     bounds: Vec<(f64, f64)>,
     /// Held-out nats per point.
     heldout: Vec<(f64, f64)>,
@@ -152,7 +152,7 @@ fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (truth, data)
 }
 
-/// The number of true images that some factor equals: root mean square difference below 0.1.
+/// The number of true images that some factor matches, with a root mean square difference below 0.1.
 fn found(truth: &[f64], factors: &[f64]) -> usize {
     truth
         .chunks_exact(16)
@@ -236,8 +236,9 @@ fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid 
 /// Number of factors for the faces, which the paper does not state.
 const FACE_FACTORS: usize = 20;
 
-/// The first of the 28 subjects that the extended database adds to the ten of Yale's first one: they have the numbers 11 to 39
-/// without 14. The paper has 28 individuals and 2 000 images; of these 28 the cropped database has 1 774.
+/// The first of the 28 subjects that the extended database adds to the ten subjects of Yale's first database. Their
+/// numbers are 11 to 39, without 14. The paper has 28 individuals and 2 000 images; of these 28 the cropped database
+/// has 1 774.
 const FIRST_SUBJECT: f64 = 11.0;
 
 /// Faces to learn from and others to score by, with the size of an image.
@@ -304,7 +305,7 @@ impl Faces {
     }
 }
 
-/// Figure 3 middle and right, with a joint q(μ), and with the paper's, which factorises over factors.
+/// Figure 3, middle and right: with a joint q(μ), and with the q(μ) of the paper, which factorises over factors.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     let faces = Faces::read(context)?;
     let iterations = context.pick(60, 100);

@@ -17,9 +17,8 @@ use crate::results::{Ours, What};
 /// Temperatures at which log C is compared.
 const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
 
-/// log C(T) of the abstracts: by the bound that VT uses here, and by the paper's hundred draws, with both bounds of
-/// Jensen's inequality; and the bound compared with annealed importance sampling, on a corpus that is small enough for
-/// it.
+/// log C(T) of the abstracts, by the bound that VT uses here and by the paper's hundred draws, with both bounds from
+/// Jensen's inequality. The bound is also compared with annealed importance sampling, on a corpus that is small enough.
 pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     let corpus = corpus(context, &ARXIV, &[path], &SourceSettings::default())?;
@@ -67,7 +66,7 @@ pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     against_annealing(context)
 }
 
-/// A corpus that annealed importance sampling can do: 2 000 tokens.
+/// A corpus small enough for annealed importance sampling: 2 000 tokens.
 const MIDDLE: Sizes = Sizes {
     topics: 20,
     terms: 200,
@@ -101,5 +100,5 @@ fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Particles of annealed importance sampling.
+/// Number of particles of annealed importance sampling.
 const PARTICLES: usize = 40;

@@ -11,8 +11,8 @@ use crate::results::{Ours, What};
 
 /// Weight of the first Gaussian; both have variance 1.
 const WEIGHT: f64 = 0.3;
-/// Their means. The data's variance, 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6, is the temperature at which the optimum splits: between
-/// the second and the third of the paper's.
+/// The means of the Gaussians. The data's variance, 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6, is the temperature at which the
+/// optimum splits, which is between the second and the third of the paper's temperatures.
 const MEANS: [f64; 2] = [-3.2, 3.2];
 /// Variance of the means' prior.
 const PRIOR: f64 = 100.0;
@@ -56,7 +56,7 @@ fn axis(i: usize) -> f64 {
     RANGE * (2.0 * i as f64 / (GRID - 1) as f64 - 1.0)
 }
 
-/// Grid points above all their neighbours.
+/// Grid points that lie above all their neighbours.
 fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     let at = |i: usize, j: usize| values[i * GRID + j];
     let mut found = Vec::new();

@@ -38,7 +38,8 @@ pub(super) struct Experiment {
     heldout: f64,
 }
 
-/// The paper has 640 000 abstracts and this reproduction trains on 99 000: its passes are 6.4 of these, step for step.
+/// The paper has 640 000 abstracts, and this reproduction trains on 99 000, so one pass of the paper is 6.4 of these,
+/// step for step.
 pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
@@ -109,7 +110,7 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Draws of the paper's Monte Carlo.
+/// Number of draws in the paper's Monte Carlo estimate.
 pub(super) const DRAWS: usize = 100;
 
 /// The policies of the figure, by name.
@@ -145,11 +146,11 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
     policies
 }
 
-/// VT from either end, with the better result kept.
+/// VT with both starts, keeping the better result.
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
 
-/// Minibatches between two temperatures in the paper; at most a pass here.
+/// Number of minibatches between two temperatures in the paper; here it is at most a pass.
 const EVERY: u64 = 1_000;
 
 /// The policy with a cooling, which the paper does not have.
@@ -295,7 +296,7 @@ fn rows(
     Ok(())
 }
 
-/// The names in figures of the bounds of the tempered model at the two ends.
+/// Adds the row with the mean bound of the tempered model over these runs, and their temperatures at the end.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,

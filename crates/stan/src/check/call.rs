@@ -17,7 +17,7 @@ use crate::syntax::ast;
 /// Number of signatures shown for a call that matches none.
 const SHOWN: usize = 5;
 
-/// A function that could be meant.
+/// A function that the author of the call may have meant.
 #[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) callee: Callee,
@@ -31,7 +31,7 @@ enum Resolution {
     None,
 }
 
-/// The reading of a call by name: `foo_lupdf` is `foo_lpdf` without its constants.
+/// What a call means, given its name: `foo_lupdf` is `foo_lpdf` without its constants.
 fn normalised(name: &str) -> Option<String> {
     let stem = |suffix| name.strip_suffix(suffix);
     stem("_lupdf")
@@ -71,8 +71,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// The level of the last argument. Settings of Laplace's approximation are data, except the start of the search, which
-/// is first in the same tuple.
+/// The level required of the last argument. Settings of Laplace's approximation must be data, except the start of the
+/// search, which is the first element of the same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -85,8 +85,8 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level of further arguments that a function takes as a tuple: the level that it requires of them when they are
-/// written separately.
+/// The level required of further arguments that a function takes as a tuple. It is the level that it requires when they
+/// are written separately.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -115,7 +115,7 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// The error of a call of this signature. Behind `~` the variate is the first argument, written in front.
+/// The error of a call with this signature. In a `~` statement the variate is the first argument, written in front.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -143,7 +143,7 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// A signature as called. After `~` the variate is in front.
+/// A signature as called. In a `~` statement the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -181,7 +181,7 @@ fn types_of(args: &[Expr]) -> Vec<(Type, Level)> {
 }
 
 impl Checker {
-    /// User functions and library signatures of that name.
+    /// User functions and library signatures with this name.
     pub(super) fn candidates(&self, name: &str) -> Vec<Candidate> {
         let user = self
             .by_name
@@ -214,7 +214,7 @@ impl Checker {
         Ok(self.node(ExprKind::Call(call_out), result, level, span))
     }
 
-    /// A call, its result type (perhaps void) and level.
+    /// A call, with its result type (which may be void) and level.
     pub(super) fn call(&mut self, call: &ast::Call, span: Span) -> Checking<(Call, Type, Level)> {
         let written = &call.name.name;
         let plain = normalised(written);
@@ -267,7 +267,7 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report of why there is none.
+    /// The best candidate, or a report that explains why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,
@@ -561,7 +561,8 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Calls of `integrate_1d`, `map_rect` and the like: functions of one fixed type first.
+    /// Calls of `integrate_1d`, `map_rect` and similar functions, whose first arguments are functions of one fixed
+    /// type.
     fn fixed_higher_order(
         &mut self,
         name: &str,
@@ -687,7 +688,7 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// The distance of a call from a signature, to show the closest first.
+/// The distance between a call and a signature, by which the closest signatures are shown first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

@@ -41,7 +41,7 @@ impl Checker {
         })
     }
 
-    /// A value for a target of type `ty`.
+    /// A value that can be assigned to a target of type `ty`.
     pub(super) fn assignable(&mut self, value: Expr, ty: &Type) -> Checking<Expr> {
         if types::promotion_cost(&value.ty, ty).is_some() {
             return Ok(self.promote(value, ty));

@@ -64,7 +64,7 @@ pub(super) struct Operation {
     pub(super) result: Type,
 }
 
-/// The signature of an operator with the fewest promotions for these operands.
+/// The signature of an operator that needs the fewest promotions for these operands.
 pub(super) fn operation(
     op: InfixOp,
     left: &Type,
@@ -95,7 +95,7 @@ pub(super) fn operation(
     })
 }
 
-/// The signature with the fewest promotions; the first of several.
+/// The signature with the fewest promotions, or the first of several.
 fn cheapest<'a>(
     signatures: impl Iterator<Item = &'a FunctionType>,
     args: &[&Type],
@@ -353,7 +353,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// The product that exists if one of the operands is transposed, both being variables.
+    /// The product that would be valid if one of the operands, both variables, were transposed.
     fn transposed_product(&self, left: &Expr, right: &Expr) -> Option<String> {
         let name = |e: &Expr| match e.kind {
             ExprKind::Var(var) => Some(&self.vars[var.0 as usize].name),

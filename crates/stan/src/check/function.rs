@@ -52,7 +52,7 @@ fn same_params(a: &FunctionType, b: &FunctionType) -> bool {
     a.params.len() == b.params.len() && a.params.iter().zip(&b.params).all(|(a, b)| a.ty == b.ty)
 }
 
-/// The ways in which control leaves a statement list.
+/// The ways in which control can leave a list of statements.
 fn always_returns(statements: &[ast::Stmt]) -> bool {
     for statement in statements {
         match &statement.kind {
@@ -64,7 +64,7 @@ fn always_returns(statements: &[ast::Stmt]) -> bool {
     statements.last().is_some_and(returns)
 }
 
-/// As in Stan, loops are assumed to run at least once, and a loop without an exit is never passed.
+/// As in Stan, loops are assumed to run at least once, and control never passes a loop without an exit.
 fn returns(statement: &ast::Stmt) -> bool {
     match &statement.kind {
         StmtKind::Return(_) | StmtKind::Reject(_) | StmtKind::FatalError(_) => true,

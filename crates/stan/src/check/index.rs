@@ -46,7 +46,7 @@ fn indexed(base: &Type, indices: &[Index]) -> Type {
 }
 
 impl Checker {
-    /// Checks the indices into a value of type `base`, and their number.
+    /// Checks the type and the number of the indices into a value of type `base`.
     pub(super) fn indices(
         &mut self,
         base: &Type,

@@ -29,7 +29,7 @@ pub struct Checked {
     pub program: Option<Program>,
     /// Errors and warnings, in the order of the source.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files the diagnostics point into.
+    /// The files into which the diagnostics point.
     pub files: Vec<SourceFile>,
 }
 
@@ -47,8 +47,8 @@ pub fn modernise(text: &str) -> String {
     })
 }
 
-/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33. A
-/// translated program was never valid today, because one array in the old syntax is an error.
+/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33.
+/// The translation cannot change a program that is valid today, because one array in the old syntax is an error today.
 pub fn in_todays_syntax(text: String) -> String {
     match crate::syntax::old::is_old(&text) {
         true => modernise(&text),
@@ -56,7 +56,8 @@ pub fn in_todays_syntax(text: String) -> String {
     }
 }
 
-/// At the first error due to old syntax, adds the translation command as help, if it changes the program.
+/// Adds the translation command as help to the first error caused by old syntax, if translating would change the
+/// program.
 fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
     if let Some(first) = old.filter(|_| modernise(source) != source) {
@@ -69,7 +70,7 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
 ///
 /// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
-/// Any input gives a program or at least one error.
+/// Any input gives either a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
     let functions = name.ends_with(".stanfunctions");
@@ -95,7 +96,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Already reported, so dependent checks do not report it again.
+/// Marks a construct that has already been reported, so that dependent checks do not report it again.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
@@ -103,10 +104,10 @@ type Checking<T> = Result<T, Poison>;
 #[derive(Clone, Default)]
 struct Context {
     block: Option<BlockKind>,
-    /// In a function body: its kind and result.
+    /// In a function body, the function's kind and result.
     function: Option<(FunctionKind, Type)>,
     loops: usize,
-    /// In the size of a declaration at the top of a block.
+    /// Whether the current expression is in the size of a declaration at the top of a block.
     in_size: bool,
 }
 
@@ -125,7 +126,7 @@ struct Checker {
     signatures: Vec<Signature>,
     by_name: BTreeMap<String, Vec<FunId>>,
     functions: Vec<Option<Function>>,
-    /// Innermost last; `None` for a variable with an erroneous declaration.
+    /// The scopes, innermost last; `None` for a variable whose declaration had an error.
     scopes: Vec<BTreeMap<String, Option<VarId>>>,
     next_expr: u32,
     context: Context,
@@ -229,7 +230,7 @@ impl Checker {
         }
     }
 
-    /// The expression as a value of a type that it converts to.
+    /// The expression converted to a type.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;

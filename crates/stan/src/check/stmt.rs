@@ -454,7 +454,7 @@ impl Checker {
         }
     }
 
-    /// No index on the left side may read a variable that the same left side assigns to.
+    /// An index on the left side may not read a variable to which the same left side assigns.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);
@@ -473,7 +473,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// A statement of a distribution that takes functions, as a call of its density.
+    /// A statement of a distribution that takes functions, rewritten as a call of its density.
     fn as_call(
         &self,
         variate: &ast::Expr,

@@ -2,9 +2,9 @@
 
 use crate::program::Type;
 
-/// The distance from type `from` to type `to`: 0 if equal, `None` if there is no implicit conversion.
+/// The number of steps from type `from` to type `to`: 0 if equal, `None` if there is no implicit conversion.
 ///
-/// `int` to `real` and `real` to `complex` are one step each, also inside arrays, vectors and tuples.
+/// `int` to `real` and `real` to `complex` count as one step each, including inside arrays, vectors and tuples.
 pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     use Type::*;
     if from == to {
@@ -29,7 +29,7 @@ pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     }
 }
 
-/// The smallest type that both convert to.
+/// The smallest type to which both convert.
 pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     if promotion_cost(a, b).is_some() {
         return Some(b.clone());

@@ -148,7 +148,7 @@ pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The elements of an argument, if they should be handled separately.
+/// The elements of an argument, if they are to be handled separately.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
     let short = sym.is_short_table(w.density.tape);

@@ -24,7 +24,7 @@ const RATE: &str = "the rate parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// 2³⁰: log rates above give numbers beyond the ints.
+/// 2³⁰: larger log rates give numbers beyond the range of ints.
 const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
 /// The rows.
@@ -256,18 +256,18 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-/// Both tails; −∞ and 0 for outcomes below the smallest one.
+/// Both tails, which are −∞ and 0 for outcomes below the smallest one.
 fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, at which only the mass at 0 matters. This is the bound of zero-truncated counts,
+/// Whether the bound is the number 0, for which only the mass at 0 matters. This is the bound of zero-truncated counts,
 /// `T[1, ]`, which needs no incomplete function.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
 
-/// Both tails of failures until a shape of successes, of log odds t each.
+/// Both tails of the number of failures until a given number of successes, which is the shape, with log odds t each.
 fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     if is_zero(n) {
         let none = -(shape * (-t).log1p_exp());
@@ -353,7 +353,7 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
+/// log (y + φ − 1 choose y), which as a whole is a term of φ, argument `at`.
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {

@@ -233,12 +233,12 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// The densities of factors keep all their terms except those of the degrees of freedom alone.
+/// Densities of factors keep all their terms except those that depend only on the degrees of freedom.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// The log-Jacobian of L ↦ L Lᵀ. Its constant is kept with the degrees of freedom.
+/// The log-Jacobian of L ↦ L Lᵀ. Its constant belongs to the term of the degrees of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();

@@ -1,8 +1,8 @@
 //! Log densities and distribution functions over the graph.
 //!
-//! A formula adds *terms* to a [`DensityBuilder`], each with the arguments that it involves, so that calls without
+//! A formula adds *terms* to a [`DensityBuilder`] and states which arguments each involves, so that calls without
 //! additive constants can omit terms that involve no parameter. Terms are written to minimise the work per element and
-//! to keep scalars outside sums; the graph folds everything that depends only on data.
+//! to keep scalars outside sums. The graph folds everything that depends only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};
@@ -17,7 +17,7 @@ use crate::value::error::{FnError, FnResult};
 /// One argument of a univariate density.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'g> {
-    /// One element, or one for each outcome.
+    /// A single element, or one for each outcome.
     pub e: E<'g>,
     /// Whether its expression depends on parameters.
     pub level: Level,
@@ -66,7 +66,7 @@ impl<'g> DensityBuilder<'g> {
         }
     }
 
-    /// Adds the sum of `x` over the outcomes in any case.
+    /// Adds the sum of `x` over the outcomes, even if the call omits constants.
     pub fn always(&mut self, x: E<'g>) {
         let total = self.total(x);
         self.terms.push(total);
@@ -93,7 +93,7 @@ impl<'g> DensityBuilder<'g> {
         }
     }
 
-    /// Checks argument `i`: draws outside its domain are rejected.
+    /// Checks argument `i`. Draws for which it is outside its domain are rejected.
     ///
     /// # Errors
     /// Fails if a known value is outside.
@@ -106,7 +106,7 @@ impl<'g> DensityBuilder<'g> {
         FnError::invalid(format!("{}: {message}", self.name))
     }
 
-    /// Log density −∞ for outcomes outside the support: where `bad` is not 0.
+    /// Sets the log density to −∞ for outcomes outside the support, where `bad` is nonzero.
     pub fn outside(&mut self, bad: E<'g>) {
         let bad = bad.sum();
         if bad.scalar() == Some(0.0) {
@@ -117,13 +117,13 @@ impl<'g> DensityBuilder<'g> {
     }
 }
 
-/// The log density of outcomes and parameters that are numbers, one for all outcomes or one for each.
+/// The log density of outcomes and parameters that are numbers, either one for all outcomes or one for each.
 pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 
 /// The logs of the lower and of the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
-/// The logs of both tails of one outcome; outside the support they are −∞ and 0.
+/// The logs of both tails of one outcome, which are −∞ and 0 outside the support.
 pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
 /// An argument of the call.
@@ -140,7 +140,7 @@ pub struct Passed<'a> {
 pub struct Whole<'g, 'a> {
     /// The arguments.
     pub passed: &'a [Passed<'a>],
-    /// Collects the terms; its arguments stay empty and its count is 1.
+    /// Collects the terms. Its arguments stay empty, and its count is 1.
     pub density: DensityBuilder<'g>,
 }
 
@@ -153,7 +153,7 @@ impl<'g> Whole<'g, '_> {
         }
     }
 
-    /// Adds the terms of another formula with these arguments.
+    /// Adds the terms of another formula, applied to these arguments.
     ///
     /// # Errors
     /// The arguments of the formula.
@@ -183,7 +183,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// The log density. `drop` omits terms that involve only data.
+    /// The log density. With `drop`, terms that involve only data are omitted.
     ///
     /// # Errors
     /// Fails if sizes do not fit, or a known argument is outside its domain.
@@ -291,8 +291,8 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Both tails, with −∞ and 0 for outcomes at or below `low`. `tails` then receives a larger number, so that slopes stay
-/// finite.
+/// Both tails, which are −∞ and 0 for outcomes at or below `low`. For such outcomes `tails` receives a larger number,
+/// so that slopes stay finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -315,8 +315,8 @@ pub fn above<'g>(
     )
 }
 
-/// Both tails, for outcomes that begin at `low`. The logarithm of the upper tail is smooth at `low`: 0 below. The slope
-/// at `low` itself is the right-hand one.
+/// Both tails for a distribution whose support begins at `low`. The logarithm of the upper tail is smooth at `low`: 0
+/// below. The slope at `low` itself is the right-hand one.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
@@ -327,8 +327,8 @@ pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) 
     (lower, below.select(y.num(0.0), at))
 }
 
-/// Both tails of outcomes between two bounds: −∞ and 0 at or below the lower bound, 0 and −∞ at or above the upper
-/// bound. `tails` then receives a number inside the support, so that slopes stay finite.
+/// Both tails for outcomes between two bounds: −∞ and 0 at or below the lower bound, and 0 and −∞ at or above the upper
+/// bound. For outcomes outside the bounds, `tails` receives a number inside the support, so that slopes stay finite.
 pub fn within<'g>(
     y: E<'g>,
     [low, high]: [f64; 2],
@@ -368,7 +368,7 @@ pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 /// Argument `i` as known numbers, because integers never depend on parameters.
 ///
 /// # Errors
-/// Fails if they do.
+/// Fails if the argument depends on parameters.
 pub fn known_ints(d: &DensityBuilder<'_>, i: usize) -> FnResult<Vec<f64>> {
     d.args[i].e.data().ok_or_else(|| {
         FnError::unsupported(format!(

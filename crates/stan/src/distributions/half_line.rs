@@ -366,7 +366,7 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Outcomes that are not positive have log density −∞; the formula receives a finite substitute for them.
+/// Outcomes that are not positive have log density −∞. The formula receives a finite number in their place.
 fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));
@@ -508,8 +508,8 @@ fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The time at which a process with drift leaves through its upper boundary, from that of one without drift through the
-/// lower boundary of the interval (0, 1).
+/// The time at which a process with drift leaves through its upper boundary, computed from that of a process without
+/// drift through the lower boundary of the interval (0, 1).
 fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);

@@ -23,7 +23,7 @@ pub const TABLE: &[NamedBuiltin] = &[
     ("hmm_latent_rng", Random(latent_states)),
 ];
 
-/// Filtered log probabilities of each state at each time, each time normalised, and the log likelihood.
+/// Filtered log probabilities of each state at each time, normalised at each time, and the log likelihood.
 fn forward(a: &[&Value]) -> FnResult<(Vec<Vec<f64>>, f64)> {
     const NAME: &str = "hmm_marginal";
     let (log_omega, gamma, rho) = (a[0].matrix()?, a[1].matrix()?, a[2].slice()?);

@@ -1,5 +1,5 @@
 //! Probability distributions. Each is one row of a table: names and domains of its arguments, its log density as a sum
-//! of terms with the arguments that they depend on, its distribution functions and sampler, and the same formulas over
+//! of terms with the arguments on which they depend, its distribution functions and sampler, and the same formulas over
 //! the graph. All distributions share the code for vectorisation, sizes and domain checks.
 //!
 //! A new distribution needs its signatures in `program/signatures/library.sig` and one row in the file of its kind

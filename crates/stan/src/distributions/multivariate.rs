@@ -6,7 +6,7 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The arguments of a density that may be containers over exchangeable records. The density is then a sum over the
+/// Which arguments of a density may be containers over exchangeable records. The density is then a sum over the
 /// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
@@ -20,8 +20,8 @@ pub enum OverRecords {
     All,
 }
 
-/// The row of a distribution of whole values, with everything that its functions need, on values and on the graph.
-/// Its functions use the shapes of their arguments; names are those of the functions.
+/// The row of a distribution of whole values, with everything that its functions need for values and for the graph. Its
+/// functions use the shapes of their arguments, and its names are those of the functions.
 pub struct Multivariate {
     /// Name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

@@ -33,7 +33,7 @@ pub fn logistic(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     ordered("ordered_logistic_lpmf", keep, args, |x| -log1p_exp(-x))
 }
 
-/// log of F(upper) − F(lower), from the nearer tail of a symmetric distribution with log-CDF `log_f`.
+/// log of F(upper) − F(lower), computed from the nearer tail of a symmetric distribution with log-CDF `log_f`.
 fn log_interval(lower: f64, upper: f64, log_f: impl Fn(f64) -> f64) -> f64 {
     if lower > 0.0 {
         log_diff_exp(log_f(-lower), log_f(-upper))
@@ -174,7 +174,7 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// The sum over outcomes, with all outcomes of a category together.
+/// The sum over outcomes, in which all outcomes of a category are combined.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],

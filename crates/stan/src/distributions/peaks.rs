@@ -1,9 +1,9 @@
 //! Log probabilities of large counts.
 //!
-//! In expanded form, the terms are as large as the counts times their logarithms and leave a number of order one. Here
-//! the value is the log probability under the distribution whose mean is the count, which is known in advance, minus a
-//! deviance. The deviance is a difference of the parameters from those at the peak, so nothing large cancels (Loader
-//! 2000).
+//! In expanded form, the terms are as large as the counts times their logarithms, and cancel to a number of order one.
+//! Here the value is a log probability minus a deviance. The log probability belongs to the distribution whose mean is
+//! the count, so it is known in advance. The deviance is a difference between the parameters and those at the peak, so
+//! nothing large cancels (Loader 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
@@ -12,22 +12,22 @@ use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// Smallest count whose log n! is so large that cancellation loses digits.
+/// Smallest count for which log n! is so large that cancellation loses digits.
 pub const LARGE: f64 = 1e4;
 
-/// Whether one of the counts is large and the call keeps all terms. Otherwise these terms are constants that it may
-/// omit.
+/// Whether one of the counts is large and the call keeps all terms. Otherwise these terms are constants that the call
+/// may omit.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
 
-/// The log probability of y among n for the chance y/n.
+/// The log probability of y among n with probability y/n.
 fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// log(part/whole), if that is not far below zero from their difference `excess`.
+/// log(part/whole), unless their difference `excess` shows that it is far below zero.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -36,20 +36,20 @@ fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     }
 }
 
-/// The log probability of y > 0 for the mean λ.
+/// The log probability of y > 0 with mean λ.
 pub fn poisson(y: f64, lambda: f64) -> f64 {
     let excess = lambda - y;
     log_poisson_peak(y) + (y * log_ratio(lambda, y, excess) - excess)
 }
 
-/// The log probability of y > 0 for the log mean η.
+/// The log probability of y > 0 with log mean η.
 pub fn poisson_log(y: f64, eta: f64) -> f64 {
     let (high, low) = log_parts(y);
     let t = (eta - high) - low;
     log_poisson_peak(y) - y * (t.exp_m1() - t)
 }
 
-/// The log probability of y among n > 0 for the chance p.
+/// The log probability of y among n > 0 with probability p.
 pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     let excess = n.mul_add(p, -y);
     let part = |count: f64, chance: f64, excess: f64| match count {
@@ -60,22 +60,22 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// The part for y among n at log odds η that is known in advance. Successes and failures are exchanged if there are
-/// fewer failures.
+/// The part of the log probability of y among n at log odds η that is known in advance. Successes and failures are
+/// exchanged if there are fewer failures.
 struct Odds {
     /// −1 if they were exchanged, otherwise 1.
     sign: f64,
     /// The smaller count.
     fewer: f64,
-    /// Its part of n.
+    /// The smaller count as a part of n.
     part: f64,
-    /// Its log odds, in two parts.
+    /// The log odds of the peak, in two parts.
     peak: (f64, f64),
     /// log(1 − part)
     log_rest: f64,
 }
 
-/// Log odds that represent none among n: exponentials are 0 from there on.
+/// Log odds that represent zero among n. Beyond them exponentials are 0.
 const NONE: f64 = -800.0;
 
 impl Odds {
@@ -117,7 +117,7 @@ pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     log_binomial_peak(y, n) + (odds.fewer * t - n * excess)
 }
 
-/// y log μ − (y + φ) log(μ + φ) + φ log φ, of the logs of both means.
+/// y log μ − (y + φ) log(μ + φ) + φ log φ, from the logs of both means.
 pub fn negative_binomial_odds(y: f64, phi: f64, log_mu: f64, log_phi: f64) -> f64 {
     let t = log_phi - log_mu;
     -(y * log1p_exp(t) + phi * log1p_exp(-t))
@@ -138,7 +138,7 @@ fn each<'g>(d: &DensityBuilder<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64)
     d.tape.known(&values, counts.iter().any(|e| e.is_record()))
 }
 
-/// [`log_ratio`] over the graph; `far` is its log if it is far below zero.
+/// [`log_ratio`] over the graph; `far` is the logarithm if it is far below zero.
 fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
     let small = excess.lt(-0.5 * whole);
     small.select(far, (excess / whole).log1p())

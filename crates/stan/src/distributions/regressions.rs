@@ -1,4 +1,4 @@
-//! Generalised linear models: densities of outcomes given a linear predictor α + x β.
+//! Generalised linear models: densities of outcomes given the linear predictor α + x β.
 
 use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -133,7 +133,7 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// Counts with log means `eta` and precisions `phi`. The terms are grouped as Stan groups them, which differs from the
+/// Counts with log means `eta` and precisions `phi`. The terms are grouped as in Stan, which differs from the
 /// distribution `neg_binomial_2_log`.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
@@ -165,7 +165,7 @@ fn bernoulli_rng(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     univariate("bernoulli_logit")?.draw(rng, &[&eta])
 }
 
-/// Row i has the logits αᵀ + xᵢ β, with a column of β for each category.
+/// Row i has the logits αᵀ + xᵢ β, where β has a column for each category.
 fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "categorical_logit_glm_lpmf";
     let (alpha, beta) = (a[2].slice()?, a[3].matrix()?);

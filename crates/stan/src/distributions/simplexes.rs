@@ -186,14 +186,14 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Normalised gamma numbers, on the log scale: small concentrations underflow.
+/// Normalised gamma numbers, computed on the log scale because small concentrations underflow.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);
     logs.iter().map(|l| (l - total).exp()).collect()
 }
 
-/// Binomial numbers, one category after the other.
+/// Binomial numbers, drawn one category after another.
 fn multinomial(function: &str, rng: &mut Draws, theta: &[f64], trials: usize) -> FnResult<Value> {
     let mut rest = trials as f64;
     let mut left = 1.0;
@@ -336,7 +336,7 @@ fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
     )))
 }
 
-/// Rejects probabilities that do not sum to 1. Probabilities that sum to 1 by construction need no check.
+/// Rejects probabilities that do not sum to 1. Probabilities that sum to 1 by construction are not checked.
 pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     if known::is_simplex(w.density.tape, theta) {
         return Ok(());

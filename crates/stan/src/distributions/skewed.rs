@@ -162,7 +162,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
-/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel except for −z²/2.
+/// u²/2 − u z + log Φ(z − u). Below z = u the squares cancel except for −z²/2.
 fn log_tilted_phi(z: f64, u: f64) -> f64 {
     let exponent = if z < u {
         -0.5 * z * z
@@ -172,7 +172,7 @@ fn log_tilted_phi(z: f64, u: f64) -> f64 {
     exponent + log_phi_scaled(z - u)
 }
 
-/// Above this concentration the distribution is normal to rounding, and the envelope's terms cancel.
+/// Above this concentration the distribution is normal up to rounding, and the terms of the envelope cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
 /// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
@@ -257,7 +257,7 @@ fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The mass between −π and the outcome, and from there to π.
+/// The mass from −π to the outcome, and from the outcome to π.
 fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;

@@ -25,7 +25,7 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// Number of draws without replacement that are made one by one; with more, rejection sampling is used.
+/// Largest number of draws without replacement that are made one by one. Beyond it, rejection sampling is used.
 const ONE_BY_ONE: f64 = 1000.0;
 
 /// The rows.
@@ -443,7 +443,7 @@ pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnRes
     Ok(sum)
 }
 
-/// Terms of a sum are nodes of the graph.
+/// Largest number of terms of a sum, because each is a node of the graph.
 const MOST_TERMS: f64 = 20_000.0;
 
 fn lower_beta_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {

@@ -20,7 +20,7 @@ pub const LOCATION: &str = "the location parameter";
 /// The name of a scale parameter in messages.
 pub const SCALE: &str = "the scale parameter";
 
-/// The log probabilities of the lower tail (up to and including the variate) and of the upper one.
+/// The log probabilities of the lower tail (up to and including the variate) and of the upper tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tails {
     /// log P(X ≤ x)
@@ -48,7 +48,7 @@ impl Tails {
         }
     }
 
-    /// From both logs.
+    /// Creates the tails from both logs.
     pub fn new((lower, upper): (f64, f64)) -> Tails {
         Tails { lower, upper }
     }
@@ -77,8 +77,9 @@ impl Tails {
 /// A check of all parameters of a function together.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph, and the arguments whose domains it does not enforce (bit i: argument i). Draws with such
-/// an argument outside its domain are rejected explicitly. For the others the formula is NaN.
+/// A formula over the graph, and the arguments whose domains it does not enforce (bit i stands for argument i). Draws
+/// for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula is NaN
+/// outside the domain.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
@@ -88,8 +89,8 @@ struct Lowering<F> {
 /// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// The row of a univariate distribution, with everything that its functions need, on values and on the graph. Functions
-/// receive the variate first, and then the parameters.
+/// The row of a univariate distribution, with everything that its functions need for values and for the graph.
+/// Functions receive the variate first, and then the parameters.
 pub struct Univariate {
     /// Name without suffix.
     pub name: &'static str,
@@ -99,11 +100,11 @@ pub struct Univariate {
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
-    /// The log density. Its terms are bit masks over (variate, parameters).
+    /// The log density. Its terms are bit masks over the variate and the parameters.
     pub log_density: fn(Keep, &[f64]) -> f64,
     /// Both tails.
     pub tails: Option<fn(&[f64]) -> Tails>,
-    /// A random number for the parameters.
+    /// A random number given the parameters.
     pub sample: Option<fn(&mut Draws, &[f64]) -> f64>,
     /// Joint constraints on the parameters.
     joint: Option<JointCheck>,
@@ -237,7 +238,7 @@ impl Univariate {
         format!("{}_{suffix}", self.name)
     }
 
-    /// Density or distribution function of all elements: sum, or product for `_cdf`.
+    /// Density or distribution function of all elements: their sum, or their product for `_cdf`.
     ///
     /// # Errors
     /// Fails if sizes do not match or an argument is outside its domain.
@@ -283,7 +284,7 @@ impl Univariate {
         Ok(if suffix == Suffix::Cdf { product } else { sum })
     }
 
-    /// The error of a call with more arguments than the row has parameters.
+    /// The error of a call with more arguments than the row's parameters.
     fn other_form(&self, function: &str, found: usize) -> FnError {
         FnError::unsupported(format!(
             "{function} with {found} arguments is not supported yet; the form with {} is",
@@ -448,7 +449,7 @@ pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     Ok(x as i32)
 }
 
-/// The common length of arguments, where scalars match any length. `None` if one is empty.
+/// The common length of the arguments. Scalars match any length. `None` if one is empty.
 fn common_len(function: &str, args: &[&Value], lists: &[Vec<f64>]) -> FnResult<Option<usize>> {
     let mut len = None;
     for (arg, list) in args.iter().zip(lists) {

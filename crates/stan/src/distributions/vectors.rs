@@ -1,4 +1,4 @@
-//! Distributions of vectors: multivariate normal and Student, Gaussian processes, dynamic linear models.
+//! Distributions of vectors: multivariate normal and Student's t, Gaussian processes, dynamic linear models.
 
 use std::f64::consts::PI;
 
@@ -99,7 +99,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_dynamic_linear, OverRecords::Arrays),
 ];
 
-/// One vector, or each of an array of vectors.
+/// A single vector, or each of an array of vectors.
 pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     match x {
         Value::Vector(x) | Value::RowVector(x) => Ok(vec![x.clone()]),
@@ -111,7 +111,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// The differences of variates and locations, single vectors going with all.
+/// The differences of variates and locations, where a single vector is paired with all of the other list.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {
@@ -217,7 +217,7 @@ fn shifted(function: &str, mu: &[f64], l: &Matrix, s: f64, rng: &mut Draws) -> F
     Ok(mu.iter().zip(step.data()).map(|(m, x)| m + s * x).collect())
 }
 
-/// A vector for each location, as an array if the locations are one.
+/// A vector for each location, as an array if the locations form one.
 fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> FnResult<Value> {
     match mu {
         Value::Array(many) => Ok(Value::Array(
@@ -266,8 +266,8 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
         + k.term(1 | 2 | 4, -0.5 * quad))
 }
 
-/// The likelihood of y (variables × times) in a dynamic linear model, by the Kalman filter: y = Fᵀ θ + noise of
-/// covariance V (or variances), θ moves by G with covariance W from (m₀, C₀).
+/// The likelihood of y (variables × times) in a dynamic linear model, by the Kalman filter. y = Fᵀ θ + noise with
+/// covariance V (or variances), and θ moves by G with covariance W, starting from (m₀, C₀).
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
     let (y, f, g) = (a[0].matrix()?, a[1].matrix()?, a[2].matrix()?);
@@ -321,7 +321,7 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The same over the graph.
+/// The likelihood of a dynamic linear model over the graph.
 fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let cx = w.cx();
     let arg = |i: usize| w.passed[i].sym;
@@ -392,7 +392,7 @@ fn lower_factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnRe
     cholesky(&cx, e, n)
 }
 
-/// Rejects matrices that are not symmetric, unless they are by construction.
+/// Rejects matrices that are not symmetric. Matrices that are symmetric by construction are not checked.
 fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
     if n < 2 || e.is_constant() || known::is_symmetric(w.density.tape, e, n) {
         return;
@@ -485,9 +485,9 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Records on the tape that the elements of vectors scatter, each about its mean with its standard deviation, or
-/// conditionally on the others if a precision is available. `y` and `m` have one element of all vectors each. The
-/// density keeps the correlation of elements, because funnels come from their spreads.
+/// Records on the tape that each element of these vectors has a location and a scale: its mean and its standard
+/// deviation, or those conditional on the other elements if a precision is available. `y` and `m` contain one element
+/// of all vectors each. The density keeps the correlation of the elements, because funnels are caused by their spreads.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -506,17 +506,17 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// Largest dimension of vectors whose elements are recorded, for several vectors and for one, which may belong to an
-/// iteration of a loop over many. Correlated effects have few elements. Longer vectors, such as Gaussian processes, are
-/// recorded as one, because their difficulty is the correlation and not a spread per element.
+/// Largest dimension of vectors whose elements are recorded separately: for several vectors, and for a single vector,
+/// which may be one of many in a loop. Correlated effects have few elements. Longer vectors, such as Gaussian
+/// processes, are recorded as one, because their difficulty is the correlation, not the spread of single elements.
 const FEW: usize = 16;
 const FEW_ALONE: usize = 4;
 
 /// Largest number of elements of vectors that are recorded as one; each such vector is factorised twice per draw.
 const LONG: usize = 400;
 
-/// Records on the tape how the vectors of a density that are parameters scatter: `y` and `m` are all of them, in
-/// sequence.
+/// Records on the tape the location and scale of those vectors of a density that are parameters: `y` and `m` are all of
+/// them, in sequence.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
     if w.passed[0].level != Level::Param {
         return;

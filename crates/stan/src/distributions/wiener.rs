@@ -22,11 +22,11 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// Nodes over the range of starts, and over that of times.
+/// Number of nodes over the range of starts, and over that of times.
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// Below this, where densities have decreased by e⁻⁴⁰ relative to the end of a range of times, contributions are
+/// Densities below this have decreased by e⁻⁴⁰ relative to the end of a range of times, so their contributions are
 /// negligible.
 const FALL: f64 = 80.0;
 
@@ -89,8 +89,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// The number of arguments for the outcome and parameters. A further one may request a precision, which is always
-/// reached.
+/// The number of arguments for the outcome and parameters. A further argument may request a precision, which the
+/// computation always reaches.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -179,7 +179,7 @@ enum Range {
     Point,
     /// All times up to the earliest decision.
     Before,
-    /// The times that the nondecision time covers, for the density and for both tails.
+    /// The times within the range of the nondecision time, for the density and for both tails.
     Within,
     /// All beyond.
     Beyond,
@@ -196,7 +196,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes of all starts with all times, their positions between 0 and 1, and the logarithms of their weights.
+/// The nodes for all combinations of starts and times, their positions between 0 and 1, and the logarithms of their
+/// weights.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,

@@ -180,7 +180,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("to_vector", Pure(|a| flat(a[0], Some(false)))),
 ];
 
-/// Rows and columns: a row vector is a row, any other list a column.
+/// Rows and columns. A row vector counts as a row, and any other list as a column.
 fn extents(x: &Value) -> (usize, usize) {
     match x {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -433,7 +433,7 @@ fn is_column(x: &Value) -> bool {
     x.is_scalar() || matches!(x, Value::Vector(_) | Value::ComplexVector(_))
 }
 
-/// Matrices below each other: their transposes side by side.
+/// Matrices on top of each other, computed by joining their transposes side by side.
 fn append_row(args: &[&Value]) -> FnResult<Value> {
     let (a, b) = (args[0], args[1]);
     if is_column(a) && is_column(b) {
@@ -460,7 +460,8 @@ fn append_row(args: &[&Value]) -> FnResult<Value> {
     crate::value::ops::transpose(&joined(&at, &bt, r.1, r.0 + c.0)?)
 }
 
-/// Elements column after column; nested arrays element after element. `row`: a vector, a row vector or an array.
+/// Elements column after column; nested arrays element after element. `row` says whether the result is a vector, a row
+/// vector or an array.
 fn flat(x: &Value, row: Option<bool>) -> FnResult<Value> {
     fn all_ints(x: &Value) -> bool {
         match x {

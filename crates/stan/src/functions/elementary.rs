@@ -264,7 +264,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("not_a_number", Pure(|_| Ok(Value::Real(f64::NAN)))),
 ];
 
-/// `log10()` and `log2()` are constants, with an argument they are functions.
+/// `log10()` and `log2()` are constants without an argument and functions with one.
 fn constant_or(
     args: &[&Value],
     constant: f64,
@@ -300,7 +300,7 @@ fn abs(args: &[&Value]) -> FnResult<Value> {
     walk(args[0])
 }
 
-/// x (x + step) … with n factors; an `int` of two `int`s.
+/// x (x + step) … with n factors. For two `int`s the result is an `int`.
 fn factorial(name: &str, args: &[&Value], step: f64) -> FnResult<Value> {
     let product = |x: f64, n: f64| (0..n as i32).map(|i| x + step * f64::from(i)).product();
     if let (Value::Int(x), Value::Int(n)) = (args[0], args[1]) {

@@ -12,13 +12,13 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The observations, whose density depends on θ.
+/// The observations, a function of θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// The passed function.
     Passed,
-    /// A library density of counts at `θ + mean`, where an index for each count selects the element. It may have a
-    /// vector of further parameters.
+    /// A density of counts in the library, evaluated at `θ + mean`, where an index for each count selects the element.
+    /// It may have a vector of further parameters.
     Library {
         /// The density.
         density: &'static str,
@@ -30,7 +30,7 @@ pub enum Likelihood {
 /// A function of the approximation.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
-    /// Its likelihood.
+    /// The likelihood of the observations.
     pub likelihood: Likelihood,
     /// Whether the last arguments are settings.
     tuned: bool,
@@ -43,13 +43,13 @@ pub struct LaplaceForm {
 pub struct LaplaceCall<'e> {
     /// The function passed as the likelihood.
     pub function: Option<&'e FunRef>,
-    /// Its arguments, as a tuple, or those of a likelihood of the library.
+    /// The arguments of the passed function as a tuple, or those of a likelihood in the library.
     pub likelihood: &'e [Expr],
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: &'e Expr,
-    /// The function that gives the covariance.
+    /// The function that returns the covariance.
     pub covariance: &'e FunRef,
-    /// Its arguments, a tuple.
+    /// The arguments of the covariance function, as a tuple.
     pub covariance_args: &'e Expr,
     /// The tuple of settings.
     pub settings: Option<&'e Expr>,
@@ -134,7 +134,7 @@ pub struct LaplaceSettings {
     pub root: Root,
 }
 
-/// The smallest tolerance of the search. Two more steps after it reach rounding.
+/// The smallest tolerance of the search. Two more steps after the search reach rounding error.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
@@ -258,5 +258,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// Jitter in the test for a mode, in units of the prior's mean variance.
+/// Jitter in the test for a mode, relative to the mean variance of the prior.
 pub const JITTER: f64 = 1e-8;

@@ -376,7 +376,7 @@ fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> 
     })
 }
 
-/// Rejects orthogonal factors with too many rows to store their square.
+/// Rejects orthogonal factors whose number of rows is so large that their square cannot be stored.
 fn check_full(name: &str, m: &Matrix) -> FnResult<()> {
     let elements = (m.rows() as f64).powi(2);
     check_bytes(&format!("{name}: the factor"), elements, 8, MAX_VALUE_BYTES)

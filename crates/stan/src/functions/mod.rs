@@ -44,7 +44,7 @@ impl Keep {
         arguments: u32::MAX,
     };
 
-    /// The terms that depend on one of the arguments marked `true`: the others are additive constants.
+    /// The terms that depend on one of the arguments marked `true`. The others are additive constants.
     pub fn arguments(varies: impl Iterator<Item = bool>) -> Keep {
         let arguments = varies
             .take(32)
@@ -66,18 +66,18 @@ impl Keep {
         if self.on(mask) { x } else { 0.0 }
     }
 
-    /// Whether it keeps terms that depend on no argument.
+    /// Whether the call keeps terms that depend on no argument.
     pub fn constants(self) -> bool {
         self.constants
     }
 
-    /// Whether it keeps terms that depend on the arguments in `mask`.
+    /// Whether the call keeps terms that depend on the arguments in `mask`.
     pub fn on(self, mask: u32) -> bool {
         self.arguments & mask != 0
     }
 
-    /// The terms to keep in a density of other arguments, where `masks[i]` are the arguments here on which its argument
-    /// i depends.
+    /// The terms to keep in a density with other arguments, where `masks[i]` are the arguments of this one on which
+    /// argument i of the other depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -111,7 +111,7 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions whose number of terms is one of their arguments, and the index of that argument.
+/// Functions with an argument that determines their number of terms, and the index of that argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -131,7 +131,7 @@ pub fn counted(name: &str) -> Option<usize> {
     found.ok().map(|row| COUNTED[row].1)
 }
 
-/// Rejects a call with too many terms for one step of an evaluation, for the `longest` of its arguments.
+/// Rejects a call with too many terms for one step of an evaluation. `longest` is the largest of its arguments.
 ///
 /// # Errors
 /// [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).

@@ -14,8 +14,8 @@ pub enum RandomUse {
     GeneratedQuantities,
 }
 
-/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): an expression of the program, with the
-/// enclosing iterations and function calls. An evaluation reaches each address once.
+/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): an expression of the program, together with
+/// the enclosing iterations and function calls. An evaluation reaches each address at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
@@ -39,7 +39,7 @@ impl Address {
     }
 }
 
-/// Random numbers that depend on (seed, purpose, index) and on the address of their call. A call does not change the
+/// Random numbers that depend on (seed, purpose, index) and on the address of their call. One call does not change the
 /// numbers of others, so calls may be computed in any order, or skipped for a draw.
 #[derive(Clone, Debug)]
 pub struct Draws {
@@ -86,7 +86,8 @@ impl Draws {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// The logarithm of a gamma number with this shape and rate 1, for shapes at which the number itself may underflow.
+    /// The logarithm of a gamma number with this shape and rate 1, for shapes so small that the number itself may
+    /// underflow.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();
@@ -128,7 +129,7 @@ impl Draws {
         weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
     }
 
-    /// A number of a distribution of the `rand_distr` crate.
+    /// A random number from a distribution of the `rand_distr` crate.
     pub fn sample<T>(&mut self, distribution: impl Distribution<T>) -> T {
         distribution.sample(&mut self.stream)
     }

@@ -1,5 +1,5 @@
-//! Names, positions of arguments and settings of the solvers of the library, for both evaluators. Positions count the
-//! arguments after the passed function.
+//! Names, positions of arguments and settings of the library's solvers, for both evaluators. Positions are counted
+//! among the arguments after the passed function.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ enum Settings {
     Adjoint(usize),
 }
 
-/// A differential equation: states at the start, first time, output times, settings, further arguments.
+/// A differential equation: initial states, initial time, output times, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct OdeForm {
     method: Method,
@@ -43,13 +43,13 @@ pub struct OdeForm {
     max_steps: u64,
     /// Position of the first argument of the right-hand side.
     pub rest: usize,
-    /// Number of arguments, if not all that follow.
+    /// Number of further arguments, unless all remaining ones belong to the right-hand side.
     pub count: Option<usize>,
     /// Whether states are an `array[] real` instead of a `vector`.
     pub arrays: bool,
 }
 
-/// A differential-algebraic equation: states and their derivatives at the start, first time, output times, settings, further
+/// A differential-algebraic equation: initial states and derivatives, initial time, output times, settings, further
 /// arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct DaeForm {
@@ -64,7 +64,7 @@ pub struct RootForm {
     settings: Settings,
     /// Position of the first argument of the system.
     pub rest: usize,
-    /// Number of arguments, if not all that follow.
+    /// Number of further arguments, unless all remaining ones belong to the system.
     pub count: Option<usize>,
 }
 

@@ -7,11 +7,11 @@ use std::f64::consts::LN_2;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 
-/// Largest number of terms of a series or a fraction, which takes half a second. Fewer terms suffice for all parameters
-/// below 2e13. Beyond, near the middle of the distribution, they may not.
+/// Largest number of terms of a series or a continued fraction, which takes half a second. Fewer terms suffice for all
+/// parameters below 2e13. For larger parameters they may not suffice near the middle of the distribution.
 const MOST: usize = 100_000_000;
 
-/// Terms after which a series or a fraction of this parameter has settled.
+/// Number of terms after which a series or a continued fraction with this parameter has converged.
 fn longest(a: f64) -> usize {
     (10_000.0 + 20.0 * a.sqrt()).min(MOST as f64) as usize
 }

@@ -57,7 +57,7 @@ fn some<'v>(name: &str, x: &'v Value) -> FnResult<&'v [f64]> {
     Ok(x)
 }
 
-/// The unbiased sample variance, or 0 for one element. It is computed from differences to the first element, so the
+/// The unbiased sample variance, or 0 for one element. It is computed from differences from the first element, so the
 /// variance of equal elements is exactly 0.
 fn variance(x: &[f64]) -> f64 {
     if x.len() < 2 {
@@ -121,7 +121,7 @@ fn sort(x: &Value, descending: bool) -> FnResult<Value> {
     })
 }
 
-/// Positions of the elements in sorted order; equal ones keep theirs.
+/// Positions of the elements in sorted order. Equal elements keep their order.
 fn order(x: &Value, descending: bool) -> FnResult<Value> {
     let x = x.numbers();
     check_sortable(&x)?;

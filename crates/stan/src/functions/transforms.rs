@@ -68,7 +68,7 @@ fn affine(a: &[&Value]) -> FnResult<Transform> {
     Ok(Transform::OffsetMultiplier(bound(a[1])?, bound(a[2])?))
 }
 
-/// The shape of `x` with other numbers.
+/// The numbers in the shape of `x`.
 fn like(x: &Value, numbers: &[f64]) -> FnResult<Value> {
     let at = Cell::new(0);
     x.map_real(&|_| {

@@ -9,11 +9,11 @@ use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
 
-/// A named input before the program declares its type: a rectangular array of numbers or tuples.
+/// A named input before its type is known from the program: a rectangular array of numbers or tuples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
-    /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, a complex number a
-    /// trailing dimension of length 2.
+    /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, and a complex number
+    /// has a trailing dimension of length 2.
     pub shape: &'a [usize],
     /// The elements in row-major order.
     pub elements: Elements<'a>,
@@ -31,7 +31,7 @@ pub enum Elements<'a> {
     Tuple(Vec<Input<'a>>),
 }
 
-/// The source of the values of the data block.
+/// A source of values for the data block.
 pub trait DataSource {
     /// The value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
@@ -118,14 +118,14 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// The rows of a table, if a declaration without its own column is the length of one that has a column.
+/// The number of rows of a table, if a declaration without a column of its own is the length of one that has a column.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Names in the data that no declaration uses, or the one among them that was probably meant.
+/// Names in the data that no declaration uses, or the one of them that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     /// Names that are listed.
     const SHOWN: usize = 6;
@@ -193,7 +193,7 @@ fn build(
     })
 }
 
-/// Extents of a value in the data: arrays, then vectors and matrices, then 2 for a complex number.
+/// Extents of a value in the data: arrays first, then vectors and matrices, then 2 for a complex number.
 fn input_dims(ty: &Sized) -> Vec<usize> {
     let mut dims = ty.dims();
     if ty.is_complex() {

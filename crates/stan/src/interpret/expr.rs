@@ -180,7 +180,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a function with evaluated arguments. With `drop`, a density omits terms that depend only on arguments of
+    /// Calls a function with evaluated arguments. With `drop`, a density omits terms that depend only on arguments with
     /// level data.
     pub(super) fn apply(
         &mut self,

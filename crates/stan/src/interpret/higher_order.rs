@@ -79,7 +79,7 @@ fn reduce_sum(
     invoke(machine, function, values, span)
 }
 
-/// The concatenated results of each job.
+/// The results of all jobs, concatenated.
 fn map_rect(
     machine: &mut Machine<'_>,
     function: &FunRef,

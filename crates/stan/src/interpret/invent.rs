@@ -11,13 +11,13 @@ use crate::value::sized::{Part, Sized, parts, put_part};
 /// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// The value of every `int` without tighter bounds, and so of most sizes. Arrays of ints count from 1 to this
-    /// number.
+    /// The value of every `int` without tighter bounds, and therefore of most sizes. Arrays of ints count from 1 to
+    /// this number.
     pub size: i32,
     /// Whether ints between two bounds take the upper bound, which turns switches on, or the lower bound.
     pub high: bool,
-    /// Whether a single int without bounds is 0. Sizes usually have bounds, while switches such as brms's `prior_only`
-    /// have none.
+    /// Whether a single int without bounds is 0. Sizes usually have bounds, whereas switches such as brms's
+    /// `prior_only` have none.
     pub off: bool,
 }
 

@@ -20,14 +20,14 @@ const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// A step relative to the scale of the posterior, with which truncation and rounding both leave ten digits.
+/// A step relative to the scale of the posterior, for which truncation and rounding errors both leave ten digits.
 const STEP: f64 = 0.02;
 
-/// The point at which the likelihood of a call is evaluated.
+/// The data at which the likelihood of a call is evaluated.
 enum Observations<'a> {
     /// The passed function, and its arguments after θ.
     Passed(&'a FunRef, Vec<Operand>),
-    /// A library density: its counts, the positions of their latent variables, the mean at these, and further
+    /// A library density with its counts, the positions of their latent variables, the mean at these, and further
     /// arguments.
     Library(BuiltinId, Value, Vec<u32>, Vec<f64>, Option<Value>),
 }
@@ -64,7 +64,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// The log density of the observations; NaN if it rejects or is not finite.
+    /// The log density of the observations; NaN if the likelihood rejects or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -80,7 +80,7 @@ impl Latent<'_, '_> {
         }
     }
 
-    /// First and second derivative along a direction that moves these variables by these steps.
+    /// First and second derivatives along a direction that moves these variables by these steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
         let mut point = theta.to_vec();
@@ -327,7 +327,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// θ̂ and a normal draw with this covariance, which may be singular by rounding.
+/// θ̂ and a normal draw with this covariance, which may be singular because of rounding.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),

@@ -27,8 +27,9 @@ pub struct Machine<'m> {
     pub target: f64,
     /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
-    /// Whether `~` and `_lupdf` drop their additive constants: the terms without an argument of level parameter. Stan
-    /// itself may drop more in the body of a function that is called with data for an argument not declared `data`.
+    /// Whether `~` and `_lupdf` drop their additive constants, which are the terms without an argument of level
+    /// parameter. Stan itself may drop more in the body of a function that is called with data for an argument that is
+    /// not declared `data`.
     pub drop_constants: bool,
     /// Random numbers, if the program may draw them.
     pub rng: Option<Draws>,
@@ -39,13 +40,13 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// Work between two interrupt checks: some hundred microseconds.
+/// Work between two checks of the interrupt, which takes some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
     /// A machine for `program` with the variables in `slots`. `locals` are the program's
     /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and there
-    /// are no random numbers; the fields change that.
+    /// are no random numbers. The fields can change these defaults.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],

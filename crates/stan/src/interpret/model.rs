@@ -143,13 +143,13 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// Variables that are not reported; by default all are.
+    /// Variables that are not reported. By default all variables are reported.
     left_out: Vec<bool>,
     dim: usize,
 }
 
 impl BoundModel {
-    /// Reports only the requested variables. If they include no generated quantities, the model computes none.
+    /// Reports only the requested variables. If they include no generated quantities, the model does not compute any.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {
@@ -215,7 +215,7 @@ impl BoundModel {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
 
-    /// As [`BoundModel::log_density`]; `sink` receives the output of `print`.
+    /// Like [`BoundModel::log_density`], but sends the output of `print` to `sink`.
     ///
     /// # Errors
     /// Fails as that function does.
@@ -330,7 +330,7 @@ impl BoundModel {
         }
     }
 
-    /// Every reported part, in order, with the variable it belongs to.
+    /// Every reported part in order, with the variable to which it belongs.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
         let wanted = |at: usize| self.left_out.get(at) != Some(&true);
         let all = self.all_parts().enumerate();
@@ -348,7 +348,7 @@ impl BoundModel {
             })
     }
 
-    /// As [`Posterior::constrain`], with the location of errors; `sink` receives the output of `print`.
+    /// Like [`Posterior::constrain`], but reports the location of errors and sends the output of `print` to `sink`.
     ///
     /// # Errors
     /// Fails if the model rejects the point or fails.
@@ -403,7 +403,7 @@ impl BoundModel {
     /// The end of a message about NaN, which names the NaN elements of the data. Empty if the message has another
     /// subject or the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
-        /// Elements that are named.
+        /// Number of elements that a message names.
         const NAMED: usize = 3;
         if !message.contains("NaN") {
             return String::new();
@@ -531,8 +531,8 @@ impl Posterior for BoundModel {
 }
 
 impl BoundModel {
-    /// As [`Posterior::unconstrain`]; with `partial`, parameters without a value in `lookup` are at the origin of the
-    /// unconstrained scale.
+    /// Like [`Posterior::unconstrain`], but with `partial`, parameters without a value in `lookup` are at the origin of
+    /// the unconstrained scale.
     ///
     /// # Errors
     /// Returns the errors of that function.

@@ -11,20 +11,20 @@ use crate::program::{FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 use crate::value::{Operand, Value};
 
-/// A function of the program as the rates of a solver, one lane.
+/// A function of the program as the rates of a solver, for one lane.
 struct Interpreted<'a, 'm> {
     machine: &'a mut Machine<'m>,
     function: &'a FunRef,
     rest: Vec<Operand>,
     name: &'static str,
     span: Span,
-    /// The ends of the interval of a differential equation are last among the parameters.
+    /// Whether the ends of the interval of a differential equation are the last parameters.
     clocked: bool,
-    /// The derivatives with respect to time follow the states, and the function returns residuals.
+    /// Whether the derivatives with respect to time follow the states and the function returns residuals.
     implicit: bool,
     /// States are an array.
     arrays: bool,
-    /// The error that ended the evaluation. A rejection is not a number to the solver, which may step around it.
+    /// The error that ended the evaluation. The solver sees a rejection as NaN, and may step around it.
     error: Option<Box<EvalError>>,
 }
 

@@ -419,7 +419,7 @@ fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
         .ok_or_else(|| FnError::invalid("truncation: sizes of the arguments do not match"))
 }
 
-/// The elements a `for (x in container)` visits.
+/// The elements that `for (x in container)` visits.
 fn each(container: &Value) -> Vec<Value> {
     match container {
         Value::Array(x) => x.clone(),

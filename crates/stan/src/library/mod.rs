@@ -54,7 +54,8 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
-/// Whether it is a function of a univariate distribution, which applies to containers element by element.
+/// Whether a library function belongs to a univariate distribution and is therefore applied to containers element by
+/// element.
 pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
@@ -79,7 +80,7 @@ pub fn unsupported(id: BuiltinId) -> FnError {
     ))
 }
 
-/// Calls a library function without random numbers and function arguments.
+/// Calls a library function that takes no functions and draws no random numbers.
 ///
 /// # Errors
 /// Fails if an argument is outside its domain, sizes do not fit, or the function has no implementation here.
@@ -118,10 +119,10 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// As [`call`]; long computations check `halt`.
+/// Like [`call`], but long computations check `halt`.
 ///
 /// # Errors
-/// Returns an external interrupt, and the errors of [`call`].
+/// Fails with an external interrupt, and with the errors of [`call`].
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -140,10 +141,10 @@ pub fn call_under(
     })
 }
 
-/// As [`ops::binary`]; long computations check `halt`.
+/// Like [`ops::binary`], but long computations check `halt`.
 ///
 /// # Errors
-/// Returns an external interrupt, and the errors of the operator.
+/// Fails with an external interrupt, and with the errors of the operator.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -161,10 +162,10 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// Number of rows and columns of a matrix from which on factorisations take more than a few milliseconds.
+/// Number of rows and columns of a matrix from which factorisations take more than a few milliseconds.
 const LONG_EXTENT: usize = 128;
 
-/// Number of elements from which on sorting takes some tenths of a second.
+/// Number of elements from which sorting takes some tenths of a second.
 const LONG: usize = 1 << 22;
 
 /// Number of elements for which a transform takes some hundredths of a second.
@@ -186,7 +187,7 @@ fn is_long(value: &Value) -> bool {
     extents.0.min(extents.1) >= LONG_EXTENT
 }
 
-/// Numbers of a value, whose elements are alike.
+/// Number of scalars in a value whose elements are alike.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len() * all.first().map_or(0, count),
@@ -206,10 +207,10 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     }
 }
 
-/// As [`draw`]; long computations check `halt`.
+/// Like [`draw`], but long computations check `halt`.
 ///
 /// # Errors
-/// Returns an external interrupt, and the errors of [`draw`].
+/// Fails with an external interrupt, and with the errors of [`draw`].
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,

@@ -14,20 +14,20 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
 /// The effects of one side.
 struct Side<'g, T> {
-    /// Its outcome, unless it rejects.
+    /// The outcome of the side, unless it rejects.
     outcome: Result<T, Box<EvalError>>,
     /// The log density it adds.
     terms: E<'g>,
-    /// Nonzero for draws that it rejects.
+    /// Nonzero for draws that the branch rejects.
     guard: E<'g>,
-    /// Its pending returns.
+    /// The pending returns of the side.
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// Largest depth of the search in a sum for its initial value.
+/// Largest depth to which a sum is searched for its initial value.
 const ADDENDS: u32 = 64;
 
-/// d if `x` was computed as `old` + d.
+/// d if `x` was computed as `old + d`.
 pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     let mut addends: Vec<E<'g>> = Vec::new();
     let mut at = x.id;
@@ -67,7 +67,7 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// The effects of `body` on draws with `condition`.
+    /// The effects of `body` on the draws for which `condition` holds.
     fn side<T>(
         &mut self,
         condition: E<'g>,
@@ -103,7 +103,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Restricts the following code to draws with `condition`, and returns the previous condition.
+    /// Restricts the following code to the draws for which `condition` holds, and returns the previous condition.
     fn narrow(&mut self, condition: E<'g>) -> Option<NodeId> {
         let outside = self.tape.taken.get();
         let taken = match outside {
@@ -354,7 +354,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(value)
     }
 
-    /// The variables a statement may assign to.
+    /// The variables to which a statement may assign.
     pub(super) fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
         let key = std::ptr::from_ref(stmt) as usize;
         if let Some(found) = self.assigned.get(&key) {

@@ -22,7 +22,7 @@ use crate::value::index::Idx;
 pub(super) enum Resolved {
     /// As a function.
     Function(Builder),
-    /// As a density.
+    /// No builder exists, because the function needs known arguments.
     Density(Formula),
     /// No builder, because the function needs known arguments.
     Known,
@@ -239,7 +239,7 @@ impl Lower<'_, '_> {
         Ok(value)
     }
 
-    /// `reduce_sum` is one call over its whole slice; solvers have a separate file.
+    /// `reduce_sum` is a single call over the whole slice. Solvers have a file of their own.
     fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
         let name = id.name();
         let ExprKind::FunRef(function) = &args[0].kind else {

@@ -83,7 +83,7 @@ fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
     }
 }
 
-/// x < a, and NaN is not a number within bounds.
+/// x < a; NaN does not satisfy any bound.
 fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
     let (r, low) = (range(x), range(a));
     (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())

@@ -19,7 +19,8 @@ use crate::value::ops;
 /// Indices, and the position and value of one that differs between draws.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
-/// Largest number of elements that an index may choose from if it differs between draws: all of them are computed.
+/// Largest number of elements among which an index that differs between draws may choose. The graph computes all of
+/// them.
 const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {

@@ -1,7 +1,7 @@
 //! Hoists products with one row of the data out of a loop over the rows: `X[n] * beta`.
 //!
-//! In an unrolled loop, each iteration would be a separate dot product. Instead the product with all rows is computed
-//! once, as one dense product, and each iteration uses its element.
+//! In an unrolled loop, each iteration would otherwise be a separate dot product. Instead, the product with all rows is
+//! computed once, as a dense product, and each iteration uses its element.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::value::error::Eval;
 /// Shorter rows are expanded, so that they can be merged with the surrounding expression.
 const LONG: usize = 9;
 
-/// Number of earlier products that are searched.
+/// Number of earlier products to search.
 const RECENT: usize = 16;
 
 /// The product of all rows of a data variable with one right factor.
@@ -32,7 +32,7 @@ struct DataRow {
     position: RowPosition,
     count: usize,
     length: usize,
-    /// Stored row after row, not as a column-major matrix.
+    /// Whether the data are stored row after row instead of as a column-major matrix.
     by_row: bool,
 }
 
@@ -56,7 +56,7 @@ impl RowPosition {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// `row · factor` if `row` names a row of the data in a loop that visits many of them, and the factor is not known.
+    /// `row · factor`, if `row` names a row of the data in a loop that visits many of them and the factor is not known.
     pub(super) fn product_with_row(
         &mut self,
         row: &Expr,

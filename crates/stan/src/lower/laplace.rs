@@ -1,12 +1,13 @@
-//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. All other
-//! quantities are operations on the mode, with derivatives of the likelihood that are graphs as well.
+//! Laplace's approximation of latent Gaussian models. The mode is `θ = K a`, where `f(a) = a − ∂ll(K a)` is zero. All
+//! other quantities are operations on the mode, and the derivatives of the likelihood are graphs as well.
 //!
 //! The search is Newton's method on `ll(K a) − ½ aᵀ K a`, where a has the size of the likelihood's derivatives for any
 //! scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only
-//! f depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of
-//! a function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h,
-//! the new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. Values, gradients and Hessian-vector products are
-//! therefore exact, and neither the n² parameters of the search nor its equations need derivatives.
+//! f depends on parameters. The root and the inverse of the Jacobian at the root are constants. If the first k
+//! derivatives of a function at the current parameters are correct, such a step makes the first k + 1 correct. If the
+//! parameters move by h, the new error is `(I − J⁻¹ ∂f) e`, whose first factor is of order h. Values, gradients and
+//! Hessian-vector products are therefore exact, and neither the n² parameters of the search nor its equations need
+//! derivatives.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
@@ -27,9 +28,9 @@ struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
     function: Option<&'a FunRef>,
-    /// Its arguments behind θ.
+    /// The arguments of the likelihood after θ.
     args: &'a [Sym],
-    /// Whether the function loses its constants.
+    /// Whether the function drops its constants.
     drop: bool,
     /// Latent variables.
     n: usize,
@@ -316,8 +317,8 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `a − ∂ll(K a)`, NaN if the likelihood is not finite, its Jacobian and the objective, over the inputs of the
-/// likelihood's derivatives with a for θ; K follows the first `m` parameters unless it is known.
+/// `a − ∂ll(K a)` (NaN if the likelihood is not finite), its Jacobian and the objective, over the inputs of the
+/// likelihood's derivatives with a instead of θ. K follows the first `m` parameters unless it is known.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -360,8 +361,8 @@ fn identity(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&unit)
 }
 
-/// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap if it has blocks
-/// of this extent.
+/// The likelihood, its gradient, and sums of `block` columns of its Hessian each. The columns do not overlap if the
+/// Hessian has blocks of this extent.
 fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     let mut graph = likelihood.clone();
     let value = graph.outputs()[0];
@@ -383,7 +384,7 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
 /// Whether the Hessian has entries outside its blocks: its product with a vector differs from that of the blocks, at
 /// a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
-    /// Size beyond rounding, relative to the terms of a sum.
+    /// Size beyond rounding error, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;
     let numbers = |count: usize, shift: f64| -> Vec<f64> {
         (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()
@@ -413,8 +414,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own, which marks rules without
-/// further derivatives.
+/// Whether derivatives of the Hessian's columns, up to second order, contain NaNs of their own, which mark rules
+/// without further derivatives.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {
@@ -438,7 +439,8 @@ fn ends_early(derivatives: &Graph) -> bool {
     !marked(derivatives) && marked(&passes::compact(&graph))
 }
 
-/// `H X` for the likelihood's Hessian, sums of columns of its blocks, and an `n × n` matrix X.
+/// The product `H X` of the likelihood's Hessian with an `n × n` matrix X. `columns` are sums of columns of the
+/// Hessian's blocks.
 fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, block: usize) -> E<'g> {
     if let [diagonal] = columns {
         let row: Vec<u32> = (0..n * n).map(|k| (k % n) as u32).collect();

@@ -1,9 +1,10 @@
 //! Lowers a program with its data to the expression graph of its log density.
 //!
-//! Lowering is an evaluation over symbolic values: expressions that depend only on data are computed as in the
-//! interpreter, all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches on
-//! data. It lowers both sides of a branch on parameters and selects between the results. Nodes carry the source
-//! expression that they come from, which identifies the copies of a loop body for merging into vector operations.
+//! Lowering evaluates the program over symbolic values: expressions that depend only on data are computed as in the
+//! interpreter, and all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches
+//! on data. It lowers both sides of a branch on parameters and selects between the results. Nodes carry the source
+//! expression from which they come. It identifies the copies of a loop body, so that they can be merged into vector
+//! operations.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -80,7 +81,8 @@ impl Default for LowerOptions {
 /// The log density of a program with its data.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// Input 0 are the unconstrained coordinates, output 0 is the log density: NaN for draws that the program rejects.
+    /// Input 0 contains the unconstrained coordinates, and output 0 is the log density, which is NaN for draws that the
+    /// program rejects.
     pub graph: Graph,
     /// Number of unconstrained coordinates.
     pub dim: usize,
@@ -95,7 +97,7 @@ pub struct Lowered {
 pub struct LowerError {
     /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
     pub kind: ErrorKind,
-    /// Its location in the source.
+    /// The location of the construct in the source.
     pub span: Span,
     /// One line.
     pub message: String,
@@ -122,10 +124,10 @@ impl From<Box<EvalError>> for LowerError {
 /// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Largest number of statements and loop iterations, unless the same number of nodes is allowed.
+/// Limit on the number of executed statements and loop iterations. Half of the node limit applies if it is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
-/// Steps between two interrupt checks.
+/// Number of steps between two interrupt checks.
 const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages use memory.
@@ -141,8 +143,7 @@ pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lower
     with_stack(|| lower_here(bound, options))
 }
 
-/// Runs `lower` on a separate thread: recursion follows the program's nesting, and the thread has enough stack for any
-/// caller.
+/// Runs `lower` on a separate thread, whose stack is large enough for recursion that follows the program's nesting.
 #[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
@@ -166,8 +167,8 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the current thread, if there are no others. Programs that are too deep for a browser's stack fail
-/// there.
+/// Runs `lower` on the current thread, if there are no other threads. Programs that are nested too deeply for a
+/// browser's stack fail there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
     lower()
@@ -221,13 +222,13 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
 struct Unrolled {
     span: Span,
     what: String,
-    /// The number of iterations, or `usize::MAX` if it is only known at the end.
+    /// The number of iterations, or `usize::MAX` if it is known only at the end.
     trips: usize,
     /// The reason why its iterations are not vectorised.
     apart: Option<EvalError>,
 }
 
-/// A `return` under a condition that depends on parameters: the following code applies only to the other draws.
+/// A `return` under a condition that depends on parameters, after which the code applies only to the other draws.
 struct Exit<'g> {
     /// 1 for draws at which the function has returned.
     condition: E<'g>,
@@ -247,7 +248,7 @@ struct Lower<'p, 'g> {
     halt: Halt,
     slots: Vec<Option<Sym>>,
     locals: Vec<Vec<VarId>>,
-    /// Terms of the log density, scalars.
+    /// Terms of the log density, which are scalars.
     terms: Vec<NodeId>,
     exits: Vec<Exit<'g>>,
     loops: Vec<Unrolled>,
@@ -264,7 +265,7 @@ struct Lower<'p, 'g> {
     random: Option<random::Random>,
     /// The current address, for random numbers.
     address: Address,
-    /// The chain of calls from which nodes come, mixed into their provenance.
+    /// The chain of calls from which nodes come. It is mixed into their provenance.
     site_base: u32,
     depth: u32,
     steps: u64,

@@ -19,9 +19,9 @@ const NODE_LIMIT: usize = 4_000_000;
 /// The reported values of a program with its data, as a graph and the random numbers that it receives.
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
-    /// Input 0 has the unconstrained coordinates, the others receive random numbers. The outputs are the arguments of
-    /// each stage; the reported values, in the order of [`BoundModel`]'s variables; and a number that is nonzero if the
-    /// program rejects the draw.
+    /// Input 0 contains the unconstrained coordinates, and the other inputs receive random numbers. The outputs are the
+    /// arguments of each stage; the reported values, in the order of [`BoundModel`]'s variables; and a number that is
+    /// nonzero if the program rejects the draw.
     pub graph: Graph,
     /// Standard random numbers, drawn first.
     pub standard: Vec<StandardCall>,

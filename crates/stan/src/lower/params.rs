@@ -14,7 +14,7 @@ use crate::value::sized::{Part, Sized, parts};
 /// Extents of a declared type.
 ///
 /// # Errors
-/// Fails for tuples, and for complex numbers, whose parts have separate extents.
+/// Fails for tuples, and for complex numbers, whose parts have their own extents.
 pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
     let (array, inner) = ty.unwind();
     let leaf = match inner {
@@ -63,7 +63,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of complex numbers: each is two coordinates, the real part first.
+    /// A part of complex numbers, each of which has two coordinates, the real part first.
     fn complex(part: &Part<'_>, z: E<'g>, at: &mut usize) -> Sym {
         let (array, inner) = part.ty.unwind();
         let leaf = match inner {

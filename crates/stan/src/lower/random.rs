@@ -1,8 +1,8 @@
 //! Random numbers of generated quantities.
 //!
-//! A graph draws no random numbers: they are inputs. If a formula computes them from standard numbers, the caller
-//! draws the standard numbers in advance. Other library calls need their arguments first, and expressions need the
-//! numbers on which they depend, so evaluation proceeds in stages.
+//! A graph does not draw random numbers but receives them as inputs. If a formula computes them from standard numbers,
+//! the caller draws the standard numbers in advance. Other library calls need their arguments first, and expressions
+//! need the numbers on which they depend, so evaluation proceeds in stages.
 
 use jensen_graph::{NodeId, Op};
 
@@ -17,7 +17,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// Largest number of stages; each recomputes the results of earlier ones.
+/// Largest number of stages. Each stage recomputes the results of earlier ones.
 const MOST_STAGES: usize = 8;
 
 /// Size of the first input. Later inputs are larger.
@@ -62,7 +62,7 @@ pub enum Argument {
 /// A call for standard numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
-    /// Its location in the source.
+    /// The location of the call in the source.
     pub address: Address,
     /// The distribution of the numbers.
     pub of: Standard,
@@ -73,13 +73,13 @@ pub struct StandardCall {
 /// A call of a library function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
-    /// Its location in the source.
+    /// The location of the call in the source.
     pub address: Address,
     /// The function.
     pub function: BuiltinId,
-    /// Its arguments.
+    /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The number of the stage that is 0 for draws that skip the call.
+    /// The index of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
     /// The destination of the numbers.
     pub to: Numbers,
@@ -89,7 +89,7 @@ pub struct LibraryCall {
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     pub(super) calls: Vec<LibraryCall>,
-    /// Their arguments.
+    /// The arguments of the calls.
     pub(super) cells: Vec<Cell>,
 }
 
@@ -162,7 +162,7 @@ impl Random {
 }
 
 impl Lower<'_, '_> {
-    /// The value of a call of a function that draws random numbers.
+    /// The value of a call to a function that draws random numbers.
     pub(super) fn random_call(&mut self, expr: &Expr, id: BuiltinId, call: &Call) -> Eval<Sym> {
         let args = self.exprs(&call.args)?;
         self.site(expr);
@@ -315,7 +315,7 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// The category in whose interval of the cumulative sums of `weights` a uniform number lies.
+/// The category of a uniform number: the interval between cumulative sums of `weights` that contains the number.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -327,7 +327,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments. `None` if one is neither a scalar nor has `len` elements, if that is given.
+/// The arguments. `None` if a value is neither a scalar nor has `len` elements, provided that `len` is known.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()

@@ -71,7 +71,7 @@ pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The same value inside the body: its parts that depend on parameters are those of `p` from `at` on.
+/// The given value inside the body, where its parts that depend on parameters are elements of `p`, starting at `at`.
 pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
@@ -145,7 +145,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Lowers a body over a clock, states and parameters. Where the function rejects, its rates are NaN.
+    /// Lowers a body over a clock, states and parameters. Where the function rejects, the rates are NaN.
     pub(super) fn body(
         &mut self,
         inputs: [usize; 3],
@@ -461,11 +461,11 @@ impl<'p, 'g> Lower<'p, 'g> {
 struct QuadratureNode<'h> {
     /// The point at which the integrand is evaluated: inside the limits.
     x: E<'h>,
-    /// Its signed distance to the nearer limit; NaN if one is infinite.
+    /// The signed distance of the point to the nearer limit; NaN if a limit is infinite.
     distance: E<'h>,
-    /// The weight of the integrand at this node.
+    /// The weight of this node.
     counts: E<'h>,
-    /// Nonzero where the node is between the limits, and is not rounded onto one.
+    /// Nonzero if the node lies between the limits and is not rounded onto one of them.
     within: E<'h>,
 }
 

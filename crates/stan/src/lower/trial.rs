@@ -9,7 +9,7 @@ use crate::interpret::{Interpreter, Invention};
 use crate::program::Program;
 use crate::value::error::{ErrorKind, Halt, Limits};
 
-/// Data that are made up: of different sizes, with switches on and off.
+/// Sizes and switches of the generated data.
 const TRIALS: [Invention; 4] = [
     Invention {
         size: 2,
@@ -33,18 +33,18 @@ const TRIALS: [Invention; 4] = [
     },
 ];
 
-/// Number of steps of the interpreter, and nodes of a graph, after which a trial gives no result.
+/// Number of steps of the interpreter and nodes of a graph after which a trial is abandoned.
 const MOST: u64 = 1_000_000;
 
-/// Bytes of one value after which it does so with made-up data.
+/// Bytes of one value after which a trial with generated data is abandoned.
 const ROOM: u64 = 256 << 20;
 
-/// Number of checks of the interrupt, one every few hundred steps, after which a trial gives no result.
+/// Number of checks of the interrupt, one every few hundred steps, after which a trial is abandoned.
 const PATIENCE: u64 = 4_000;
 
-/// The constructs of a correct program that lowering rejects. The test lowers the program with made-up data that
+/// The constructs of a correct program that lowering rejects. The test lowers the program with generated data that
 /// satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if it
-/// does so for some. Data with which the program fails for other reasons give no result.
+/// rejects it for some. Data for which the program fails for other reasons do not count.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]
@@ -77,7 +77,7 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     vec![diagnostic.help(how)]
 }
 
-/// The reason why lowering rejects the program with such data; `None` if the trial gives no result.
+/// The reason why lowering rejects the program with these data; `None` if the trial gives no result.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
     // A problem that would also end a fit: not the end of the trial itself, and not data for which other data may be

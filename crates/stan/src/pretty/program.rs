@@ -6,9 +6,9 @@ use crate::program::{
     Message, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId, VariablePart,
 };
 
-/// The program in a notation close to Stan: every variable carries its number (`x#3`), every user function its own
-/// (`f@1`), conversions are written (`real(n#0)`), density calls without constants end in `!`, and declarations show the
-/// level of the variable.
+/// The program in a notation close to Stan. Every variable carries its number (`x#3`), and so does every user function
+/// (`f@1`). Conversions are written out (`real(n#0)`), density calls without constants end in `!`, and declarations
+/// show the level of the variable.
 pub fn print_program(program: &Program) -> String {
     let printer = Printer { program };
     let mut out = Lines::default();

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
 
 impl Program {
-    /// The variables that are the declared sizes, by the declared variable: `["J", "K"]` for `matrix[J, K] x` and
-    /// `array[J] vector[K] x`; none for a size that is another expression or that is itself a reported variable.
+    /// The names of the variables that are the declared sizes of each variable: `["J", "K"]` for `matrix[J, K] x` and
+    /// `array[J] vector[K] x`. A size that is another expression or that is itself a reported variable has no name.
     ///
     /// For data, parameters, transformed parameters and generated quantities. The list omits tuples and complex
-    /// numbers, whose values have other dimensions than their declarations.
+    /// numbers, whose values and declarations have different dimensions.
     pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
         let blocks = [&self.transformed_parameters, &self.generated_quantities];
         let computed = blocks.into_iter().flatten().filter_map(declared);
@@ -28,7 +28,7 @@ impl Program {
     }
 }
 
-/// Whether variables of this block are known before there are draws, so that they are not part of a draw.
+/// Whether the variables of this block are known before there are draws, so that they are not part of a draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }

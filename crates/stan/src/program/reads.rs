@@ -5,8 +5,8 @@ use super::{
     StmtKind, VarId,
 };
 
-/// Calls the closure with every variable that these statements read, also in sizes and bounds of declarations,
-/// and with its location.
+/// Calls the closure with every variable that these statements read, including in sizes and bounds of declarations, and
+/// with its location.
 pub fn each_read(stmts: &[Stmt], f: &mut dyn FnMut(VarId, Span)) {
     stmts.iter().for_each(|stmt| statement(stmt, f));
 }

@@ -57,7 +57,7 @@ impl Type {
         (0..depth).fold(self, |ty, _| Type::Array(Box::new(ty)))
     }
 
-    /// Number of array dimensions and the type below them.
+    /// Number of array dimensions, and the type of their elements.
     pub fn unwind(&self) -> (usize, &Type) {
         let (mut depth, mut ty) = (0, self);
         while let Type::Array(inner) = ty {
@@ -77,7 +77,7 @@ impl Type {
         *self.unwind().1 == Type::Int
     }
 
-    /// Whether every scalar inside is an `int`: such a value never depends on parameters.
+    /// Whether every scalar inside is an `int`. Such a value never depends on parameters.
     pub fn is_discrete(&self) -> bool {
         match self.unwind().1 {
             Type::Int => true,
@@ -152,14 +152,14 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Whether a value can depend on parameters. `Data < Param`, so `max` joins.
+/// Whether a value can depend on parameters. `Data < Param`, so `max` combines levels.
 ///
-/// The level is static, as in Stan itself: a local real of the model block is `Param` even when it is only ever
-/// assigned data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know the
-/// value of a variable may be more precise.
+/// The level is static, as in Stan itself. A local real of the model block is `Param` even if it is only ever assigned
+/// data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know the value of a
+/// variable may be more precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Known once the data are.
+    /// Known as soon as the data are known.
     Data,
     /// May depend on parameters.
     Param,

@@ -1,5 +1,5 @@
-//! Domains of the arguments of functions and distributions, with one wording for errors of known values and for
-//! rejected draws.
+//! Domains of the arguments of functions and distributions. Errors about known values and about rejected draws have the
+//! same wording.
 
 use super::known;
 use super::tape::E;
@@ -100,7 +100,7 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// The domain check of an argument whose formula is NaN outside the domain, so that it needs no guard.
+/// Checks the domain of an argument whose formula is NaN outside the domain, so that no guard is needed.
 ///
 /// # Errors
 /// Fails if a known value is outside.
@@ -108,7 +108,7 @@ pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnR
     check_known(function, e, what, domain).map(|_| ())
 }
 
-/// Checks the domain of an argument, and rejects draws outside the domain.
+/// Checks the domain of an argument, and rejects draws for which it is outside.
 ///
 /// # Errors
 /// Fails if a known value is outside.

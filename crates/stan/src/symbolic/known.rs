@@ -1,5 +1,5 @@
-//! Facts about a value's sign and range, derived from the operations that compute it. A condition that always holds
-//! needs no guard.
+//! Facts about the sign and range of a value, derived from the operations that compute it. A condition that always
+//! holds does not need a guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
@@ -77,18 +77,18 @@ pub fn note(e: E<'_>, fact: Fact) {
     e.tape.facts.borrow_mut().insert((e.id, fact));
 }
 
-/// Whether it is known to be a simplex.
+/// Whether the value is known to be a simplex.
 pub fn is_simplex(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::Simplex)
 }
 
-/// Whether it is known to be increasing.
+/// Whether the value is known to be increasing.
 pub fn is_ordered(tape: &Tape, e: E<'_>) -> bool {
     let increasing = |v: Vec<f64>| v.windows(2).all(|w| w[0] < w[1]);
     has(tape, e, Fact::Ordered) || e.values().is_some_and(increasing)
 }
 
-/// Whether it is known to be lower triangular with a positive diagonal.
+/// Whether the value is known to be lower triangular with a positive diagonal.
 pub fn is_lower_factor(tape: &Tape, e: E<'_>) -> bool {
     has(tape, e, Fact::LowerFactor)
 }

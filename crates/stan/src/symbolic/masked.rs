@@ -1,8 +1,8 @@
 //! Operations on the untaken side of a branch.
 //!
 //! The graph computes both sides of a branch on parameters for every draw. The untaken side has weight 0, also in the
-//! gradient; but if a function is undefined or has an infinite slope, 0 times that slope is NaN. For draws that skip
-//! the branch, a harmless number therefore replaces the arguments of such functions.
+//! gradient. But if a function is undefined there or has an infinite slope, 0 times that slope is NaN. For draws that
+//! skip the branch, a harmless number therefore replaces the arguments of such functions.
 
 use jensen_graph::ElemOp;
 

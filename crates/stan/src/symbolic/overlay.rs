@@ -1,4 +1,4 @@
-//! Containers to which the iterations of a loop write during vectorisation.
+//! Containers to which the iterations of a loop write while they are vectorised.
 
 use std::rc::Rc;
 
@@ -19,9 +19,9 @@ pub enum At {
 /// A container to which iterations write.
 #[derive(Clone, Debug)]
 pub struct Overlay {
-    /// Its variable.
+    /// The variable of the container.
     pub var: VarId,
-    /// Its extents.
+    /// The extents of the container.
     pub dims: Rc<Dims>,
     /// Represents its elements before the loop.
     pub stand_in: NodeId,

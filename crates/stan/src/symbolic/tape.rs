@@ -1,12 +1,12 @@
-//! The graph under construction, with an expression type whose code reads like formulas.
+//! The graph under construction, with an expression type for code that reads like formulas.
 //!
 //! [`E`] differs from `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities
-//! written in Rust: it owns its graph, stamps each node with its caller's line, and keeps the first error with that
-//! location. Here nodes carry the location in the Stan program, arguments on an untaken side of a branch are replaced
-//! (`masked`), numbers known for each record are computed at once, `log` simplifies its argument, and a factor in an
-//! unrolled loop stays a factor so that iterations can be merged again. One type with hooks for both would burden each
-//! language with the rules of the other. The graph has everything that both share: the operations with their shapes,
-//! values and derivatives.
+//! written in Rust: it owns its graph, marks each node with its caller's line, and keeps the first error with that
+//! location. Here nodes carry the location in the Stan program. Arguments on an untaken side of a branch are replaced
+//! (`masked`), numbers known for each record are computed at once, and `log` simplifies its argument. A factor in an
+//! unrolled loop stays a factor, so that iterations can be merged again. A single type with hooks for both would burden
+//! each language with the rules of the other. The graph has everything that both share: the operations with their
+//! shapes, values and derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -29,8 +29,8 @@ pub struct Tape {
     pub taken: Cell<Option<NodeId>>,
     /// Values with a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Values with the vector of which they are a rotation. If that vector has location 0 and a common scale, so do
-    /// they.
+    /// Values together with the vector of which they are a rotation. If that vector has location 0 and a common scale,
+    /// the values do too.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// Known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
@@ -38,7 +38,7 @@ pub struct Tape {
     pub records: Cell<Option<usize>>,
     /// The first operation since the last check that has no form for one value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// The placeholder of its result, for this number of records.
+    /// The placeholder for the result of such an operation, for this number of records.
     nothing: Cell<Option<(usize, NodeId)>>,
 }
 
@@ -85,7 +85,7 @@ impl Tape {
         }
     }
 
-    /// An elementwise operation. For numbers known for each record, it gives the numbers.
+    /// An elementwise operation. If its arguments are known for each record, so is the result.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
         let mixed = {
             let g = self.graph.borrow();
@@ -126,7 +126,8 @@ impl Tape {
         }
     }
 
-    /// The records that execute the current code, if data decide: nonzero for each that does, or one number for all.
+    /// Which records execute the current code, if data decide this: nonzero for each record that does, or one number
+    /// for all.
     pub fn comes_by(&self) -> Option<Vec<f64>> {
         self.records.get()?;
         self.e(self.taken.get()?).data()
@@ -198,7 +199,7 @@ fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
     }
 }
 
-/// A value of the graph. Scalars broadcast in every elementwise operation; containers must have equal lengths, which
+/// A value of the graph. Scalars broadcast in every elementwise operation. Containers must have equal lengths, which
 /// callers check first.
 #[derive(Clone, Copy, Debug)]
 pub struct E<'g> {
@@ -295,8 +296,8 @@ impl<'g> E<'g> {
         sin => Sin;
         /// arctan x
         atan => Atan;
-        /// x if it is finite, otherwise 0, without derivative: the shift in a log-sum-exp, on which the result does not
-        /// depend
+        /// x if it is finite, otherwise 0, without a derivative: the shift in a log-sum-exp, on which the result does
+        /// not depend
         pivot => Pivot;
         /// x, without derivative
         held => Held;
@@ -319,7 +320,7 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// log x. For an exponential, also behind selections and concatenations, it is the exponent.
+    /// log x. For an exponential, even behind selections and concatenations, it is the exponent.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -401,12 +402,12 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().scalar_value(self.id)
     }
 
-    /// Whether it is known.
+    /// Whether the value is known.
     pub fn is_constant(self) -> bool {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }
 
-    /// Whether it has one value per record.
+    /// Whether there is one value per record.
     pub fn is_record(self) -> bool {
         self.tape.graph.borrow().shape(self.id).record
     }
@@ -420,7 +421,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// As [`data`](Self::data), with positions, and without records that skip the current code.
+    /// Like [`data`](Self::data), but with positions, and without records that skip the current code.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();
@@ -448,7 +449,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// The sum over records. A value that does not depend on records counts once per record.
+    /// The sum over records. A value that does not depend on records counts once for each record.
     pub fn sum_records(self) -> Self {
         self.with(|g| {
             if g.shape(self.id).record {
@@ -649,8 +650,8 @@ impl<'g> E<'g> {
         (both.slice(0, n), both.slice(n, n * n))
     }
 
-    /// Eigenvalues and eigenvectors of the complex `n × n` matrix with this real part, or of its Hermitian part: the real and the
-    /// imaginary parts of both.
+    /// Eigenvalues and eigenvectors of the complex `n × n` matrix with this real part, or of its Hermitian part: the
+    /// real and the imaginary parts of both.
     pub fn eigen(self, im: E<'g>, n: usize, hermitian: bool) -> [[Self; 2]; 2] {
         if self.is_record() || im.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -662,7 +663,8 @@ impl<'g> E<'g> {
         [parts(0, n), parts(2 * n, n * n)]
     }
 
-    /// The hypergeometric function of this vector: `above` numerators, `below` denominators and the argument.
+    /// The hypergeometric function of this vector, which contains `above` numerator parameters, `below` denominator
+    /// parameters and the argument.
     pub fn hypergeometric(self, above: usize, below: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a hypergeometric function");
@@ -738,8 +740,8 @@ operator! {
 
 impl<'g> Mul for E<'g> {
     type Output = E<'g>;
-    /// In an unrolled loop a known scalar factor remains a factor even if it is 0 or 1 in this iteration. Otherwise the
-    /// structure of iterations would depend on their data, and they could not be merged again.
+    /// In an unrolled loop, a known scalar factor remains a factor even if it is 0 or 1 in this iteration. Otherwise
+    /// the structure of iterations would depend on their data, and they could not be merged again.
     fn mul(self, other: E<'g>) -> E<'g> {
         let known = |e: E<'g>| e.scalar().is_some();
         if self.tape.unrolling.get()

@@ -1,7 +1,7 @@
 //! The constraining transforms over the graph: from coordinates to constrained values, with the log-Jacobian.
 //!
-//! The maps are those of [`crate::transform`], with two differences. Whole arrays are one operation if elements are
-//! transformed separately, and logarithms of scales stay available (`log(exp z)` is `z` again).
+//! The maps are those of [`crate::transform`], with two differences. If elements are transformed separately, a whole
+//! array is a single operation, and logarithms of scales stay available (`log(exp z)` is `z` again).
 
 use crate::symbolic::domain::{Domain, check_values};
 use crate::symbolic::known::{Fact, note};
@@ -13,7 +13,7 @@ use crate::value::error::{FnError, FnResult};
 /// One bound: a scalar, or one for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
-    /// No element is finite, which is equivalent to no bound.
+    /// No element is finite, so there is no bound.
     None,
     /// Finite everywhere, or unknown.
     All(E<'g>),
@@ -287,7 +287,7 @@ fn whole(e: E<'_>) -> Vec<Cell> {
     }
 }
 
-/// Notes a fact of the container that these cells make.
+/// Records a fact about the container that consists of these cells.
 fn note_cells(tape: &Tape, cells: &[Cell], fact: Fact) {
     note(assemble(tape, cells), fact);
 }
@@ -373,7 +373,7 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
     (theta, logs.sum() + 0.5 * (n as f64).ln())
 }
 
-/// The largest correlation matrix whose sums are one product each.
+/// The largest correlation matrix for which each of these sums is a product.
 const MASKED: usize = 16;
 
 /// The Cholesky factor of a correlation matrix from canonical partial correlations tanh z, given row by row, or column

@@ -61,7 +61,7 @@ pub struct Dims {
 }
 
 impl Dims {
-    /// A value that is not an array.
+    /// The extents of a value that is not an array.
     pub fn leaf(leaf: Leaf) -> Dims {
         Dims {
             array: Vec::new(),
@@ -106,7 +106,7 @@ impl Dims {
         strides
     }
 
-    /// Whether it is a single real.
+    /// Whether the value is a single real.
     pub fn is_scalar(&self) -> bool {
         self.array.is_empty() && self.leaf == Leaf::Scalar
     }
@@ -237,7 +237,7 @@ impl Flat {
         }
     }
 
-    /// Whether it is stored element by element.
+    /// Whether the value is stored element by element.
     pub fn is_table(&self) -> bool {
         matches!(self.store, Store::Table(_))
     }
@@ -262,9 +262,9 @@ pub enum Sym {
     Tuple(Rc<Vec<Sym>>),
     /// A complex number or container, by its real and imaginary parts.
     Complex(Rc<[Sym; 2]>),
-    /// A container over the records: the same container for one record, whose elements are values of each record.
+    /// A container over the records: the same container for one record, with one value per record for each element.
     Records(Rc<Sym>),
-    /// A container that the iterations of a loop write to while they are vectorised.
+    /// A container to which the iterations of a loop write while they are vectorised.
     Overlay(Rc<Overlay>),
 }
 
@@ -409,7 +409,7 @@ impl Sym {
         }
     }
 
-    /// Whether it is a single number.
+    /// Whether the value is a single number.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_))
     }
@@ -523,8 +523,8 @@ impl Sym {
         })
     }
 
-    /// Whether its elements should be handled separately: it is short, and stored that way or inside an unrolled loop;
-    /// or it has values of each record.
+    /// Whether the elements should be handled separately. They should if the value is short and is either stored that
+    /// way or inside an unrolled loop, or if it has values of each record.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
@@ -577,7 +577,7 @@ impl Sym {
         }
     }
 
-    /// A value of type `ty`: if that contains ints, numbers that the graph computed become ints again.
+    /// A value of type `ty`. If that type contains ints, numbers that the graph computed become ints again.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
@@ -621,7 +621,7 @@ fn complex_here() -> FnError {
     FnError::unsupported("complex numbers are not supported yet in this part of the log density")
 }
 
-/// A function of all records at once.
+/// The error of a function of all records at once.
 pub fn interacting() -> FnError {
     FnError::records(
         "records interact: this needs all records together, so the log density is not a sum over records",
@@ -648,7 +648,7 @@ pub fn e_cell(e: E<'_>) -> Cell {
     }
 }
 
-/// The node with these elements: runs of constants and of elements of one node stay contiguous.
+/// The node with these elements. Runs of constants and of elements of one node stay contiguous.
 pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
     let mut parts: Vec<E<'g>> = Vec::new();
     let mut at = 0;

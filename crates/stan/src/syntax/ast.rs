@@ -41,7 +41,7 @@ impl BlockKind {
 pub struct Ident {
     /// The name.
     pub name: String,
-    /// Its location in the source.
+    /// The location of the name in the source.
     pub span: Span,
 }
 
@@ -67,7 +67,7 @@ pub enum ExprKind {
     /// `target()`
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// The operator's own location is kept for messages.
+    /// The operator keeps its own location for messages.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),
@@ -174,11 +174,11 @@ pub struct SizedType {
     pub dims: Vec<Expr>,
     /// The type below the arrays.
     pub base: BaseType,
-    /// Sizes in brackets after the type: one for a vector, two for a matrix, as written.
+    /// Sizes in brackets after the type, as written: one for a vector, two for a matrix.
     pub sizes: Vec<Expr>,
     /// `<…>` as written.
     pub transform: Transform,
-    /// Its location in the source.
+    /// The location of the type in the source.
     pub span: Span,
 }
 
@@ -240,7 +240,7 @@ pub struct UnsizedType {
     pub depth: usize,
     /// The type below them.
     pub base: UnsizedBase,
-    /// Its location in the source.
+    /// The location of the type in the source.
     pub span: Span,
 }
 
@@ -326,7 +326,7 @@ pub struct Truncation {
     pub lower: Option<Expr>,
     /// Upper bound.
     pub upper: Option<Expr>,
-    /// Its location in the source.
+    /// The location of the truncation in the source.
     pub span: Span,
 }
 
@@ -341,11 +341,11 @@ pub enum Message {
 /// An argument of a function definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
-    /// Whether it is declared `data`.
+    /// Whether the argument is declared `data`.
     pub data: bool,
-    /// Its type.
+    /// The type of the argument.
     pub ty: UnsizedType,
-    /// Its name.
+    /// The name of the argument.
     pub name: Ident,
 }
 

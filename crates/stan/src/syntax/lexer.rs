@@ -25,10 +25,10 @@ impl IncludeResolver for NoIncludes {
 
 /// Includes deeper than this are refused.
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// Limit on the size of all files together, so that positions fit 32 bits and includes cannot explode.
+/// Limit on the total size of all files, so that positions fit into 32 bits and includes cannot grow without limit.
 const MAX_BYTES: usize = 1 << 26;
 
-/// Tokens of a program and the files they came from.
+/// The tokens of a program, and the files from which they come.
 pub struct Lexed {
     /// The tokens, ending with one [`TokenKind::Eof`].
     pub tokens: Vec<Token>,
@@ -69,7 +69,7 @@ struct Lexer<'a> {
     includes: &'a dyn IncludeResolver,
     out: Lexed,
     bytes: usize,
-    /// Paths being included, to refuse cycles.
+    /// Paths that are being included, to detect cycles.
     stack: Vec<String>,
     hash_reported: bool,
 }
@@ -203,8 +203,8 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// The path without `.`, `..` and a leading `/`, which denotes the directory of includes as in Stan; or the reason why
-/// it leaves that directory.
+/// The path without `.`, `..` and a leading `/`, which denotes the directory of includes as in Stan. Fails with the
+/// reason if the path leaves that directory.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("no file is named");

@@ -1,7 +1,7 @@
 //! Translates programs from the syntax before Stan 2.33 to today's: arrays declared as `real x[N]` and `real[] x`,
 //! `<-`, `#` comments, and functions with another name or another form of call.
 //!
-//! The translation works on tokens, so it knows types only from the words of declarations. Text between tokens
+//! The translation works on tokens, so it recognises types only by the words of declarations. Text between tokens
 //! (blanks, comments) is preserved.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Whether arrays are declared in the syntax before Stan 2.33, and none in today's.
+/// Whether arrays are declared in the syntax before Stan 2.33, and no array in today's.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();
@@ -41,7 +41,7 @@ struct Old<'a> {
     text: &'a str,
     tokens: Vec<(TokenKind, Range<usize>)>,
     known: &'a dyn Fn(&str) -> bool,
-    /// Densities that the program defines as `…_log`, with their names of today.
+    /// Densities that the program defines as `…_log`, with their names in today's syntax.
     densities: BTreeMap<String, String>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// Whether an array is declared here in today's way.
+    /// Whether an array declaration in today's syntax begins here.
     fn begins_array(&self, at: usize) -> bool {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
@@ -136,7 +136,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The end of a type that starts here: its word, its bounds, and its sizes, without array brackets.
+    /// The end of a type that starts here: the word, its bounds and its sizes, but not array brackets.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {

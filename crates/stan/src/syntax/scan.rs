@@ -1,4 +1,4 @@
-//! Characters to tokens, always the longest that fits.
+//! Converts characters to tokens, always taking the longest.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range
     })
 }
 
-/// Length of the blanks in front.
+/// Length of the leading blanks.
 fn blank(text: &[u8]) -> usize {
     run(text, |c| {
         matches!(c, b' ' | b'\t' | b'\r' | b'\n' | b'\x0c')
@@ -79,7 +79,7 @@ fn token(text: &str) -> Option<(TokenKind, usize)> {
     }
 }
 
-/// The number in front and its length.
+/// The leading number and its length.
 fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     let whole = digits(text);
     let mut length = whole;
@@ -104,7 +104,7 @@ fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     Some((kind, length))
 }
 
-/// Length of the digits in front, single underscores between them included.
+/// Length of the leading digits, including single underscores between them.
 fn digits(text: &[u8]) -> usize {
     let mut length = run(text, |c| c.is_ascii_digit());
     while length > 0 && text.get(length) == Some(&b'_') {
@@ -117,7 +117,7 @@ fn digits(text: &[u8]) -> usize {
     length
 }
 
-/// Length of the exponent in front, 0 without one.
+/// Length of the leading exponent; 0 if there is none.
 fn exponent(text: &[u8]) -> usize {
     let sign = match text {
         [b'e' | b'E', b'+' | b'-', ..] => 2,
@@ -130,7 +130,7 @@ fn exponent(text: &[u8]) -> usize {
     }
 }
 
-/// The symbol in front and its length.
+/// The leading symbol and its length.
 fn symbol(text: &[u8]) -> Option<(TokenKind, usize)> {
     use TokenKind::*;
     let three = match text {

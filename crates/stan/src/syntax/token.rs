@@ -192,7 +192,7 @@ impl TokenKind {
         (TokenKind::Void as u8..=TokenKind::RowStochastic as u8).contains(&(self as u8))
     }
 
-    /// Its name in messages.
+    /// The name of the token in messages.
     pub fn describe(self) -> &'static str {
         use TokenKind::*;
         match self {

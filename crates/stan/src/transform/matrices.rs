@@ -7,8 +7,8 @@ fn log_sech2(z: f64) -> f64 {
     2.0 * (std::f64::consts::LN_2 - z.abs() - (-2.0 * z.abs()).exp().ln_1p())
 }
 
-/// Both rows and columns sum to zero: the basis of the zero-sum vector on either side, but with the first row and column
-/// moved to the end, where Stan has them in matrices.
+/// A matrix whose rows and columns sum to zero. On either side, the basis is the same as for the zero-sum vector,
+/// except that the first row and column move to the end, where Stan has them in matrices.
 pub(super) fn sum_to_zero(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) {
     let start = out.len();
     if rows == 0 || cols == 0 {
@@ -122,7 +122,7 @@ pub(super) fn corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) -> Result<(), V
     Ok(())
 }
 
-/// Rows of the lower triangle, the diagonal through exp; the rows below the square are plain.
+/// Rows of the lower triangle, with the exponential of the diagonal. Rows below the square are not transformed.
 pub(super) fn cholesky_cov(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);

@@ -141,7 +141,7 @@ fn log_jacobians() {
     }
 }
 
-/// Values and log-Jacobians that Stan (stanli 0.24.0) gives at [`POINT`].
+/// Values and log-Jacobians that Stan (stanli 0.24.0) returns at [`POINT`].
 #[test]
 #[expect(
     clippy::too_many_lines,

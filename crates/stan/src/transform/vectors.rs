@@ -1,6 +1,6 @@
 //! Transforms of vectors.
 
-/// Differences are exp z; the first element is z₁, or exp z₁ if positive.
+/// Differences are exp z. The first element is z₁, or exp z₁ if all elements must be positive.
 pub(super) fn ordered(z: &[f64], positive: bool, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut last = 0.0;

@@ -53,7 +53,7 @@ pub const SYMMETRY: f64 = 1e-8;
 /// Checks that the matrix is symmetric to [`SYMMETRY`], and returns its extent.
 ///
 /// # Errors
-/// Fails if the matrix is not square, or not symmetric. The latter error rejects the point.
+/// Fails if the matrix is not square, or not symmetric. An error of the second kind rejects the point.
 pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {
@@ -81,7 +81,7 @@ pub struct Lu<T> {
     sign: f64,
 }
 
-/// Factors a square matrix; singular ones have a zero on the diagonal.
+/// Factors a square matrix. A singular matrix has a zero on the diagonal.
 pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
     let n = a.rows();
     if n >= LARGE {
@@ -287,7 +287,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// The factors of [`qr`], but for signs.
+/// The factors of [`qr`], up to signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
@@ -330,8 +330,8 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The largest component of each pair of vectors is positive. The vectors of singular
-/// values 0 are NaN on the longer side for small k; for large k they complete the others.
+/// rotations where k is small. The largest component of each pair of vectors is positive. For small k, the vectors on
+/// the longer side are NaN for singular values of 0. For large k, they complete the orthogonal basis.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());

@@ -15,7 +15,7 @@ pub enum ErrorKind {
     Rejected,
     /// The program fails at every point: an index out of bounds, sizes that do not match, `fatal_error(…)`.
     Failed,
-    /// The data do not fit their declarations.
+    /// The data do not match their declarations.
     Data,
     /// A feature of the language that this evaluator lacks.
     Unsupported,
@@ -34,7 +34,7 @@ pub struct EvalError {
     pub kind: ErrorKind,
     /// One line, without position.
     pub message: String,
-    /// The expression, statement or declaration concerned.
+    /// The expression, statement or declaration at which the evaluation ended.
     pub span: Span,
 }
 
@@ -49,7 +49,7 @@ impl std::error::Error for EvalError {}
 /// Result of an evaluation.
 pub type Eval<T> = Result<T, Box<EvalError>>;
 
-/// The error of a library function, before its call adds the position.
+/// The error of a library function. The caller adds the position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FnError {
     /// Why.
@@ -137,7 +137,8 @@ type Start = fn(Box<dyn FnOnce() + Send>);
 /// Period between two checks of work on another thread.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Interrupts evaluations on request, for example when their time is up. Without it only their [`Limits`] end them.
+/// Interrupts evaluations on request, for example when their time is up. Without it, only their [`Limits`] end
+/// evaluations.
 #[derive(Clone, Default)]
 pub struct Halt {
     asked: Option<Arc<Asked>>,
@@ -153,8 +154,9 @@ impl Halt {
         }
     }
 
-    /// Runs single long calls on threads that `start` creates, so that the evaluation can abandon them. A
-    /// factorisation does not check the interrupt. An abandoned call continues until it is done or the process ends.
+    /// Runs single long calls on threads that `start` creates, so that the evaluation can abandon them. This is needed
+    /// because a factorisation does not check the interrupt. An abandoned call continues until it finishes or the
+    /// process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
             apart: Some(start),
@@ -217,7 +219,7 @@ impl fmt::Debug for Halt {
 /// Limits of an evaluation, which ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] beyond them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Statements and calls of one evaluation.
+    /// Limit on the number of statements and calls per evaluation.
     pub steps: u64,
     /// Nested expressions, statements and calls.
     pub depth: u32,

@@ -27,14 +27,14 @@ pub enum Idx {
 pub enum IndexError {
     /// A position outside its dimension.
     OutOfBounds {
-        /// Number of the index in the source, from 1.
+        /// The number of the index in the source, counted from 1.
         position: usize,
         /// The offending index.
         index: i32,
         /// Size of the dimension.
         size: usize,
     },
-    /// The assigned value has another shape than its target.
+    /// The assigned value and its target have different shapes.
     Shape {
         /// The kind of the part.
         expected: String,
@@ -140,8 +140,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// The part of `value` that `idx` names. `ty`, the type of that part, gives the element type of an empty array; without
-/// it an empty array is a [`Value::Array`].
+/// The part of `value` that `idx` names. `ty`, the type of that part, determines the element type of an empty array.
+/// Without it an empty array is a [`Value::Array`].
 ///
 /// # Errors
 /// Fails if an index is out of bounds.

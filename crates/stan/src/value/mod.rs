@@ -104,7 +104,7 @@ impl<T: Copy> Mat<T> {
         Mat::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
-    /// The same shape with `f` of each element.
+    /// A matrix of the same shape with `f` of each element.
     pub fn map<U: Copy>(&self, f: impl FnMut(T) -> U) -> Mat<U> {
         Mat {
             rows: self.rows,
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// A count: an `int` that is not negative.
+    /// A count, which is an `int` that is not negative.
     ///
     /// # Errors
     /// Fails if the value is negative, or not an `int`.
@@ -223,7 +223,7 @@ impl Value {
     /// A complex number. A real number becomes a complex one.
     ///
     /// # Errors
-    /// Fails if the value is neither.
+    /// Fails if the value is neither real nor complex.
     pub fn complex(&self) -> FnResult<Complex64> {
         match self {
             Complex(z) => Ok(*z),
@@ -291,17 +291,17 @@ impl Value {
         }
     }
 
-    /// Whether it has no elements.
+    /// Whether the matrix has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is an `int`, `real` or `complex`.
+    /// Whether the value is an `int`, `real` or `complex`.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Extents, array dimensions first; as in Stan's `dims`, dimensions below an empty array are not visible.
+    /// Extents, array dimensions first. As in Stan's `dims`, dimensions below an empty array are not visible.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -347,7 +347,7 @@ impl Value {
     }
 
     /// Appends every number in column-major order over all dimensions (first index fastest), as in Stan's CSV files.
-    /// A complex number gives its two parts. Arrays of tuples are not supported.
+    /// A complex number gives its two parts. It does not support arrays of tuples.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -393,7 +393,7 @@ impl Value {
         })
     }
 
-    /// `f` of every complex number inside, reals as complex ones.
+    /// `f` of every complex number inside, with reals converted to complex numbers.
     ///
     /// # Errors
     /// Fails if it contains tuples.
@@ -423,7 +423,7 @@ impl Value {
         })
     }
 
-    /// Whether it contains a complex number.
+    /// Whether the value contains a complex number.
     pub fn has_complex(&self) -> bool {
         match self {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => true,
@@ -536,7 +536,8 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// The format of `print`: six significant digits, `[a,b]` for every container, rows of a matrix in brackets.
+    /// The format of `print`: six significant digits, `[a,b]` for every container, and the rows of a matrix in
+    /// brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
             write!(f, "({},{})", significant(z.re), significant(z.im))
@@ -594,7 +595,7 @@ pub fn significant(x: f64) -> String {
     }
 }
 
-/// A value: computed by an expression, or shared with a variable.
+/// A value that an expression computed or that is shared with a variable.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// Made for this use.
@@ -631,8 +632,8 @@ impl Deref for Operand {
     }
 }
 
-/// Positions in storage, in the order of Stan's CSV files, where the first index runs fastest, of an array with these
-/// extents whose elements have `inner` numbers each, already in that order; `unit` of them stay together.
+/// Storage positions of an array with these extents, in the order of Stan's CSV files, where the first index runs
+/// fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {

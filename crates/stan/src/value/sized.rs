@@ -44,8 +44,8 @@ impl Sized {
         (dims, inner)
     }
 
-    /// Rows and columns of one innermost value: a vector is a column, a scalar 1 × 1. Complex numbers count twice in
-    /// the rows.
+    /// Rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1. Complex numbers count
+    /// twice in the rows.
     pub fn leaf_extents(&self) -> (usize, usize) {
         match self.unwind().1 {
             Sized::Int | Sized::Real => (1, 1),
@@ -191,7 +191,7 @@ pub struct Part<'p> {
     pub suffix: String,
     /// Type of the part.
     pub ty: Sized,
-    /// Its constraint.
+    /// The constraint of the part.
     pub constraint: &'p Constraint,
     /// Elements and components from the variable's value to the part.
     pub path: Vec<usize>,
@@ -280,7 +280,7 @@ pub fn put_part(value: &mut Value, path: &[usize], part: Value) {
     }
 }
 
-/// The transform of a constraint without its bounds: enough to count coordinates.
+/// The transform of a constraint without its bounds, which is enough to count coordinates.
 pub fn shape_only(constraint: &Constraint) -> Transform {
     match constraint {
         Constraint::Ordered => Transform::Ordered,

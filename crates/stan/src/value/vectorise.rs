@@ -5,7 +5,8 @@ use num_complex::Complex64;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Elements of `v` that can be paired with a container of another kind: an `array[,]` is a matrix by rows.
+/// Elements of `v` in an order in which they can be paired with a container of another kind: an `array[,]` is a matrix
+/// by rows.
 fn at_matrix(v: &Value, i: usize, j: usize) -> FnResult<Value> {
     let out_of_shape = || FnError::invalid("containers of different shapes".to_string());
     match v {

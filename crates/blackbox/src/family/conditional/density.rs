@@ -9,12 +9,15 @@ use super::passes::Pass;
 use crate::family::globals::{add_products, nodes};
 use crate::family::mean_field::standard_normal;
 use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
-use crate::family::{Curvature, Family, FamilyKind, Space};
+use crate::family::{Curvature, Family, FamilyKind, FamilyName, Smoothness, Space};
 use crate::reduce::{dot, sum};
 
 impl Family for Conditional {
-    fn kind(&self) -> FamilyKind {
-        FamilyKind::Conditional
+    fn name(&self) -> FamilyName {
+        FamilyName::listed(FamilyKind::Conditional)
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
     }
     fn space(&self) -> Space {
         self.space.clone()
@@ -31,9 +34,6 @@ impl Family for Conditional {
     }
     fn free_rows(&self) -> usize {
         self.dim()
-    }
-    fn uses_curvature(&self) -> bool {
-        false
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
         let (k, n, f) = (self.globals.len(), self.locals.len(), self.features.count());

@@ -1,6 +1,7 @@
 //! Settings of stochastic gradients of minibatches.
 
 use jensen_density::TwiceDifferentiable;
+use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use super::{Minibatch, MinibatchState};
@@ -16,14 +17,14 @@ pub struct MinibatchSettings {
     pub estimator: RecordEstimator,
     /// Optimiser.
     pub optimiser: Optimiser,
-    /// Records of a batch, B.
+    /// Number of records per batch, B.
     pub batch: usize,
-    /// Draws per iteration.
+    /// Number of draws per iteration.
     pub draws: usize,
     /// Epochs with the naive estimator before an estimator with a table takes over. The last of these epochs fills the
     /// table. At least 1.
     pub warm_up: u64,
-    /// Iterations between two anchors of `joint-svrg`. `None` means an epoch.
+    /// Number of iterations between two anchors of `joint-svrg`. `None` means an epoch.
     pub refresh: Option<u64>,
     /// When to compare the average of the iterates with the best so far and to apply the stopping rule.
     pub judge: Option<Judge>,
@@ -38,14 +39,15 @@ pub struct MinibatchSettings {
 /// The stopping rule: segments of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a segment; the default is the smallest number of whole epochs that has at least 500 iterations and
-    /// costs at least as much as judging them.
+    /// Iterations of a segment. The default is the smallest number of whole epochs that contains at least 500
+    /// iterations and costs at least as much as the comparison at its end.
     pub window: Option<u64>,
-    /// Draws of a comparison, each over all records.
+    /// Number of draws per comparison, each evaluated on all records.
     pub draws: usize,
     /// Tolerance in nats.
     pub tolerance: f64,
-    /// Whether a second-order polish must find no more gain than the tolerance. It costs many passes over all records.
+    /// Whether a second-order polish must find no more gain than the tolerance. The polish costs many passes over all
+    /// records.
     pub certify: bool,
 }
 
@@ -89,7 +91,7 @@ impl MinibatchSettings {
 impl MethodSettings for MinibatchSettings {
     const NAME: &'static str = "minibatch";
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("draws", self.draws as f64),
             ("step_size", self.optimiser.step_size),

@@ -6,7 +6,6 @@ use std::f64::consts::TAU;
 use jensen_density::{Lanes, LogDensity};
 
 use super::Refine;
-use crate::family::Smoothness;
 use crate::oracle::Estimate;
 use crate::refine::convergence::convergence;
 use crate::refine::evidence::{RatioSet, log_evidence};
@@ -70,16 +69,16 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Sets the target's map to the base map composed with the map of the state.
+    /// Sets the target's map to the base map composed with the map in the state.
     pub(super) fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }
 
     /// Starts all chains of a population at one of its particles, so that nested R̂ can detect dependence on the start.
-    /// Populations alternate between the particle that is furthest out in some coordinate and the one with the steepest
-    /// density. Chains return most slowly from such particles. With random starts, most chains would begin in the
-    /// middle and agree before any chain has reached the end of a long arm or another mode. A banana whose arms had
-    /// 0.58 times the right sd passed, and so did two modes with half the share of the smaller one.
+    /// Populations alternate between the particle that is farthest out in some coordinate and the one where the density
+    /// is steepest. Chains return most slowly from such particles. With random starts, most chains would begin in the
+    /// middle and agree before any of them reached the end of a long arm or another mode. A banana whose arms had 0.58
+    /// times the correct standard deviation passed, and so did two modes of which the smaller had half its share.
     pub(super) fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,
@@ -117,7 +116,7 @@ impl<D: LogDensity> Refine<'_, D> {
         }
     }
 
-    /// The logs of the base's Jacobian determinant at the draws in the recording.
+    /// The log Jacobian determinants of the base map at the draws in the recording.
     pub(super) fn stretches(&self, state: &RefineState) -> Vec<f64> {
         let lanes = state.particles.lanes();
         let particle_sets = state.recording.x.chunks(state.particles.x.len());
@@ -128,8 +127,8 @@ impl<D: LogDensity> Refine<'_, D> {
         each.collect()
     }
 
-    /// After the draws have mixed, runs chains from other optima, and keeps the optima from which all chains reach the
-    /// draws.
+    /// After the draws have mixed, runs chains from other optima, and returns the optima from which all chains reach
+    /// the draws.
     pub(crate) fn converge(
         &mut self,
         state: &mut RefineState,
@@ -147,7 +146,7 @@ impl<D: LogDensity> Refine<'_, D> {
     pub(super) fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
         let (dim, squares) = (self.approximation.dim(), &state.recording.squares);
         let (family, omega) = (self.approximation.family(), self.approximation.omega());
-        if family.smoothness() == Smoothness::Twice {
+        if self.base.is_exact() {
             let constant = -0.5 * dim as f64 * TAU.ln();
             let pairs = squares.iter().zip(self.stretches(state));
             return pairs.map(|(s, d)| constant - d - 0.5 * s).collect();

@@ -15,11 +15,11 @@ use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::tail_modes;
 
-/// Limits for trusted draws: the spread of the populations' log evidence in nats, and the share of transitions without
-/// a small enough step size.
+/// Limits for trusted draws: the spread of the log evidence between populations in nats, and the share of transitions
+/// without a small enough step size.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
-/// The reason to reject mixed draws if separated tail modes are found and not explored.
+/// The reason to reject mixed draws if separated tail modes were found but not explored.
 const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the draws miss a part of the \
                          posterior, and the gradient budget does not suffice to sample it (--max-gradients \
                          raises it)";
@@ -27,8 +27,8 @@ const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the dr
 impl<D: LogDensity> Refine<'_, D> {
     /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
     ///
-    /// If a phase has too few draws alone, the draws of the previous phase are added. They have the same target, and
-    /// their drift is checked too.
+    /// If a phase alone has too few draws, the function adds the draws of the previous phase. Both have the same
+    /// target, and the function also checks their drift.
     pub(super) fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
         let lanes = state.particles.lanes();
         let both = (state.kept > 0).then(|| state.recording.clone());
@@ -114,7 +114,7 @@ impl<D: LogDensity> Refine<'_, D> {
         None
     }
 
-    /// Chains on separated tail modes that the draws do not cover. The search runs once.
+    /// Chains in separated tail modes that the draws do not cover. The search runs once.
     fn probe_tails(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
         let tails_probed = std::mem::replace(&mut state.tails_probed, true);
         if tails_probed || self.target.work().is_none() {
@@ -133,8 +133,8 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Mass that the draws of the finished stationary phase miss. Densities without known cost are not evaluated that
-    /// far out.
+    /// Mass that the draws of the finished stationary phase miss. Densities of unknown cost are not evaluated that far
+    /// out.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
         self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
@@ -147,9 +147,9 @@ impl<D: LogDensity> Refine<'_, D> {
         )
     }
 
-    /// Adds chains from other points (sets of `dim × count`) to one population after another, each replacing half of
-    /// its own. Populations with few and with many of them agree once chains have moved between these points and the
-    /// others.
+    /// Distributes chains from other points (sets of `dim × count`) over the populations in turn, each of which
+    /// replaces half of its own chains. Populations with few and with many such chains agree once chains have moved
+    /// between these points and the others.
     fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -187,9 +187,9 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 
     /// The largest relative standard error of a global parameter's standard deviation, if the map has global
-    /// parameters. All other quantities depend on their tails, and an ESS that suffices for a normal leaves 10 % error
-    /// in their sd. For the logarithm of a scale it uses the sd of the scale, because the scale itself may often be
-    /// near zero.
+    /// parameters. All other quantities depend on the tails of global parameters, and an ESS that suffices for a normal
+    /// leaves an error of 10 % in their standard deviations. For the logarithm of a scale, the function uses the
+    /// standard deviation of the scale, because the scale may often be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {
@@ -211,7 +211,7 @@ impl<D: LogDensity> Refine<'_, D> {
         globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Writes the diagnostics of the recording into the current stationary phase, and returns the reasons against its
+    /// Writes the diagnostics of the recording to the current stationary phase, and returns the reasons against its
     /// draws.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
         let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);
@@ -274,7 +274,7 @@ fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
         .fold(ensemble.worst(&recording.log_p, chance), Mixing::join)
 }
 
-/// Quantities to judge: coordinates, their spreads and the log density.
+/// Quantities to assess: the coordinates, their spreads and the log density.
 pub(super) fn quantities(dim: usize) -> usize {
     2 * dim + 1
 }

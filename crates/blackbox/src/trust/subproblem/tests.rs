@@ -1,4 +1,4 @@
-//! Both solvers against a dense eigen-solution.
+//! Tests of both solvers against a dense eigenvalue solution.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     ((0..n).map(|i| a[i * n + i]).collect(), v)
 }
 
-/// The largest value of `gᵀs − ½sᵀBs` over the ball, from eigenvalues: the secular equation is bisected.
+/// The largest value of `gᵀs − ½sᵀBs` over the ball, computed from eigenvalues by bisection of the secular equation.
 fn best(b: &[f64], g: &[f64], radius: f64) -> f64 {
     let n = g.len();
     let (values, vectors) = eigen(b, n);

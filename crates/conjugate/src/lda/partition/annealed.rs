@@ -1,4 +1,4 @@
-//! log C(T) by annealed importance sampling, to check the bound.
+//! log C(T) by annealed importance sampling, as a check on the bound.
 //!
 //! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse temperature s
 //! the weight
@@ -8,10 +8,11 @@
 //! ```
 //!
 //! and C is its sum over all assignments and words. It is 1 at s = 1, where urn schemes draw exactly from W, and
-//! (KV)^(DN) at s = 0, where all data are equally likely. From either end particles move to s in small steps,
-//! accumulate Σ log W_next − log W_present, and move by a sweep of Gibbs steps that draw topic and word of a token
-//! together (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is unbiased for the ratio of the
-//! sums, so its logarithm is too small on average. Agreement between both ends shows that the bias is small.
+//! (KV)^(DN) at s = 0, where all data are equally likely. From either end, particles move to s in small steps and
+//! accumulate Σ log W_next − log W_present. In each step they move by a sweep of Gibbs updates that draw the topic and
+//! the word of a token together (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is an
+//! unbiased estimate of the ratio of the sums, so its logarithm is too small on average. Agreement between both ends
+//! shows that the bias is small.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -184,7 +185,7 @@ impl State {
     }
 }
 
-/// A draw from an urn of the counts and `a` balls of each kind.
+/// A draw from an urn that contains the counts and `a` balls of each kind.
 fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
     chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
 }

@@ -12,7 +12,7 @@ const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition")
 /// log C(T) by simple Monte Carlo as in the paper, in the log domain: `draws` draws of β, and as many of θ for each,
 /// which all documents share. In nats; `lower` is the mean over draws of c, the logarithm inside both averages.
 ///
-/// It serves only for the comparison in the module's documentation, because the largest draw dominates both averages
+/// It is used only for the comparison in the module's documentation, because the largest draw dominates both averages
 /// of high powers. Cost: the draws times K V powers, and their square times K.
 pub fn log_partition_by_draws(
     prior: &Sizes,

@@ -6,32 +6,32 @@
 //! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
 //! ```
 //!
-//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments, Σ_v (Σ_k θ_k β_kv)^s. Their updates (B.2)
-//! temper the complete data, and this normaliser belongs to these updates.
+//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments, Σ_v (Σ_k θ_k β_kv)^s. Their updates (B.2),
+//! however, temper the complete data, and the normaliser here belongs to these updates.
 //!
-//! Simple Monte Carlo fails here: the powers N and N D let extremely rare draws dominate the average, and a hundred
-//! draws underestimate it by several nats per token. But a Dirichlet average of a power of power sums is a coefficient
-//! of a power series,
+//! Simple Monte Carlo fails here: because of the powers N and N D, extremely rare draws dominate the average, and a
+//! hundred draws underestimate it by several nats per token. But a Dirichlet average of a power of power sums is a
+//! coefficient of a power series,
 //!
 //! ```text
 //! E[(Σ_j p_j^s)^n] = n! Γ(J a) / Γ(J a + s n) · [x^n] g(x)^J,   g(x) = Σ_m Γ(a + s m) / (Γ(a) m!) x^m,
 //! ```
 //!
-//! for J categories with parameter a each, and the coefficient is a probability: tilted by x, g is the generating
-//! function of a count, and the sum of J such counts must be n.
+//! for J categories with parameter a each. The coefficient is a probability: tilted by x, g is the generating function
+//! of a count, and the sum of J such counts must be n.
 //!
 //! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)). W(z) is the tempered weight of the documents' proportions,
-//! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so
-//! tokens concentrate in few topics as the temperature rises, and an average with evenly spread tokens is too small.
-//! The same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
+//! M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n tokens, and n_k(z) is the number of tokens of topic k. log M
+//! is convex, so tokens concentrate in few topics as the temperature rises, and an average with evenly spread tokens is
+//! too small. The same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
 //!
 //! ```text
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts of documents under the weights e^λ, around which the sum concentrates. The bound misses
-//! only the spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`]
-//! maximises it over patterns of m topics in use with one count and the others with another.
+//! The best n̂ are the counts of documents under the weights e^λ, around which the sum is concentrated. The bound
+//! misses only the spread around them, which is a logarithm per topic compared with a sum over tokens.
+//! [`log_partition`] maximises it over patterns in which m topics in use have one count and the others have another.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -90,7 +90,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
 /// Largest number of steps towards the best counts of a pattern. A step without gain is the last.
 const STEPS: usize = 20;
 
-/// The largest bound over patterns of topics, in nats.
+/// The largest bound over the patterns, in nats.
 fn best_pattern(prior: &Sizes, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -144,7 +144,8 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// The bound at these counts for two kinds of topics with these numbers, and the counts of documents under its weights.
+/// The bound for these counts of the two kinds of topics, given the number of topics of each kind, and the expected
+/// counts of documents under its weights.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
@@ -157,7 +158,7 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// A tangent below log M of a topic near a count: its height, and its slope.
+/// A tangent below log M of a topic near a given count, as its height and its slope.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {
@@ -173,5 +174,6 @@ fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     )
 }
 
-/// The relative step of a central difference of a function that is nearly linear: its curvature beyond is 1e-6 of the slope.
+/// The relative step of a central difference. The function is nearly linear: its curvature over the step is 1e-6 of the
+/// slope.
 const SLOPE: f64 = 1e-3;

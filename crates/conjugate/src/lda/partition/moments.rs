@@ -126,8 +126,8 @@ impl Power {
 
     /// The tilt y at which the mean of the sum of counts is n, and of each group log g, mean and variance there.
     ///
-    /// Newton's method on the logarithm of the mean, which is nearly linear in y while counts are rare, between bounds
-    /// that close in.
+    /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare,
+    /// between bounds that close in.
     fn tilted(&self, groups: &[(usize, f64)]) -> (f64, Vec<(f64, f64, f64)>) {
         let heaviest = groups.iter().map(|g| g.1).fold(f64::NEG_INFINITY, f64::max);
         let (mut low, mut high) = (-50.0 - heaviest, 50.0 - heaviest);
@@ -183,7 +183,7 @@ pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
         .0
 }
 
-/// The distribution of a sum of `times` independent counts, cut at the length of `single`.
+/// The distribution of a sum of `times` independent counts, truncated to the length of `single`.
 pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     let mut result: Option<Vec<f64>> = None;
     let mut square = single.to_vec();
@@ -204,7 +204,7 @@ pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     result.expect("at least one category")
 }
 
-/// The distribution of the sum of two independent counts, cut at their length.
+/// The distribution of the sum of two independent counts, truncated to their length.
 fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     (0..a.len())
         .map(|i| (0..=i).map(|m| a[m] * b[i - m]).sum())

@@ -1,4 +1,4 @@
-//! Policies that cool, compared with plain fits, and parts that became equal.
+//! Tests of cooling policies against plain fits, and of parts that became equal.
 
 use super::*;
 
@@ -26,9 +26,9 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     data
 }
 
-/// Cooled fits of a model, compared with plain ones from the same start. Batch fits are never worse. Minibatch fits,
-/// whose noise alone moves them between optima, are worse than the worse of the plain ones by at most `slack`. No
-/// components are equal.
+/// Cooled fits of a model, compared with plain fits from the same start. Batch fits are never worse. Minibatch fits
+/// move between optima by noise alone. They may fall below the worse plain fit by at most `slack`. No components are
+/// equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,

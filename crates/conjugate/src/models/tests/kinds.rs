@@ -21,7 +21,7 @@ fn parts(n: usize) -> (Gaussians, Poissons, Categoricals) {
     )
 }
 
-/// The same together.
+/// Components over the columns of all kinds together.
 pub(super) fn kinds(n: usize) -> SeveralKinds {
     let (gaussians, poissons, categoricals) = parts(n);
     SeveralKinds::new(vec![

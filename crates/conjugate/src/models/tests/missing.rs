@@ -73,7 +73,8 @@ fn missing_values_are_integrated_out() {
 }
 
 /// The evidence of a small one-component mixture over the plane with missing values, by the chain rule of predictive
-/// densities. The bound over q(β) alone reaches it if missing values drop out, and stays below it if they are in q.
+/// densities. The bound over q(β) alone reaches the evidence if missing values drop out, and stays below it if missing
+/// values are part of q.
 #[test]
 fn bounds_with_missing_values_stay_below_the_evidence() {
     let data = holes(6);

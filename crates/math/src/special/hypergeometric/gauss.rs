@@ -3,7 +3,7 @@
 use super::number::{Number, Twofold};
 use super::{Hypergeometric, LOSS, TERMS, TOO_LOSSY, loss};
 
-/// A function of N arguments and its derivatives by them.
+/// A function of N arguments and its derivatives with respect to them.
 #[derive(Clone, Copy)]
 struct Jet<T, const N: usize> {
     value: T,
@@ -84,7 +84,8 @@ impl<T: Number, const N: usize> Jet<T, N> {
     }
 }
 
-/// The function, its derivative and its second one by z, each with derivatives by a, b and c.
+/// The function and its first and second derivatives with respect to z, each with derivatives with respect to a, b and
+/// c.
 type Local<T> = [Jet<T, 3>; 3];
 
 /// The parameters as linear functions of themselves.
@@ -209,7 +210,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     Some((found, loss))
 }
 
-/// The function in x = 1 − y with derivatives by a, b, c and x.
+/// The function in x = 1 − y with derivatives with respect to a, b, c and x.
 fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     let found = match local::<f64>(parameters, x, y, order) {
         Some((found, loss)) if loss < LOSS => Some(found),

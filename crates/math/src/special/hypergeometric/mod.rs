@@ -244,7 +244,7 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// From this term on no factor changes its sign.
+/// The term from which on no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)
@@ -280,8 +280,8 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// The value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many terms. It
-/// is summed over the common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// The value if the terms after this last one vanish. `None` if it has no correct digits, or needs too many terms. The
+/// series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -308,7 +308,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
 }
 
 /// The sum of the terms up to the one after which they vanish. It has no derivatives with respect to the parameters
-/// that make them vanish: those are 0. Of order 1 or 2.
+/// that make them vanish; the function returns 0 for these. Of order 1 or 2.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -362,7 +362,7 @@ fn start(a: &[f64], b: &[f64]) -> usize {
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Means of partial sums of an alternating series: each mean of two neighbours divides the remainder by two or more
+/// Means of partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
 /// (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
@@ -564,7 +564,8 @@ mod tests {
         assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
     }
 
-    /// Long ones are (1 − z)ⁿ, near a zero or not. If their terms cancel beyond the stored digits, they have no value.
+    /// Such long series are (1 − z)ⁿ, whether or not they are near a zero. If their terms cancel beyond the stored
+    /// digits, they have no value.
     #[test]
     fn long_series_that_end_are_binomial() {
         for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {

@@ -182,7 +182,8 @@ fn rows_have_signatures() {
     }
 }
 
-/// Broadcasting: containers element by element, scalars with every element; the test also checks sizes and domains.
+/// Broadcasting: containers are processed element by element, and scalars are combined with every element. The test
+/// also checks sizes and domains.
 #[test]
 fn vectorisation() {
     let family = univariate().find(|f| f.name == "normal").expect("normal");

@@ -1,7 +1,7 @@
 //! Random numbers against their distributions.
 //!
 //! Seeds are fixed. Each comparison allows five standard errors, which a correct sampler exceeds with probability
-//! 6·10⁻⁷. With about 150 comparisons a false alarm for a fresh seed has probability 10⁻⁴.
+//! 6·10⁻⁷. With about 150 comparisons, the probability of a false alarm with a fresh seed is 10⁻⁴.
 
 use super::{last_count, parameters, random};
 use crate::distributions::univariate;
@@ -86,7 +86,7 @@ fn spd() -> Mat<f64> {
     Mat::new(2, 2, vec![2.0, 0.6, 0.6, 0.9])
 }
 
-/// Means of every number a sampler gives.
+/// Checks the means of all numbers that a sampler returns.
 fn check_means(name: &str, args: &[Value], expected: &[f64]) {
     let mut r = rng(name.len() as u64);
     let draws: Vec<Vec<f64>> = (0..DRAWS)

@@ -150,7 +150,7 @@ fn decompositions_of_large_matrices() {
     near(&e, &dense::identity(60));
 }
 
-/// At times from almost never to almost always, for slow and fast drifts.
+/// The probability that the process has left by these times ranges from almost 0 to almost 1, for slow and fast drifts.
 #[test]
 fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
     let mut worst = 0.0f64;

@@ -2,10 +2,10 @@
 //! iterations.
 //!
 //! During lowering, the values of the body are columns with one value per iteration, as for exchangeable records. The
-//! iteration selects the data, and conditions on data become masks. Then every needed column becomes a plain vector
-//! ([`plain`]), and the graph is that of a vectorised program. If an iteration needs a result of an earlier one, or has
-//! no vectorised form, the work is discarded and the loop is unrolled, which also finds the iteration that causes an
-//! error.
+//! iteration selects the data, and conditions on data become masks. Every column that is needed then becomes a plain
+//! vector ([`plain`]), so the graph is that of a vectorised program. If an iteration needs a result of an earlier one,
+//! or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the iteration that
+//! causes an error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -52,7 +52,7 @@ pub(super) struct Iterations<'g> {
     taken: Option<NodeId>,
     /// Pending returns outside.
     exits: usize,
-    /// Terms of the log density that are sums over iterations already.
+    /// Terms of the log density that are already summed over iterations.
     finished: Vec<E<'g>>,
     /// Elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
@@ -85,11 +85,11 @@ pub(super) struct Turning<'g> {
     pub(super) turned: bool,
     /// Loops that have to be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
-    /// Nodes that represent a variable's value after the previous iteration.
+    /// Nodes that stand for a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// Effects of the iterations on surrounding containers.
+    /// Effects of the iterations on containers declared outside the loop.
     log: Vec<Logged>,
-    /// Their previous values.
+    /// The values of variables before the iterations.
     befores: BTreeMap<VarId, Sym>,
     /// The current elements of slices.
     slices: ragged::Slices,
@@ -263,7 +263,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Statements of the body. Code after a conditional `continue` applies to the other iterations.
+    /// Statements of the body. Code after a conditional `continue` applies only to the other iterations.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -391,7 +391,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// `base[indices]` where indices may differ from iteration to iteration.
+    /// `base[indices]`, where the indices may differ between iterations.
     pub(super) fn indexed_in_iterations(
         &mut self,
         expr: &Expr,

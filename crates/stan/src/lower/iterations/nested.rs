@@ -1,4 +1,4 @@
-//! Nested loops: every outer iteration has its own number of inner iterations.
+//! Nested loops, in which every outer iteration has its own number of inner iterations.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
 impl<'g> Lower<'_, 'g> {
-    /// A loop within iterations whose length differs between iterations or is large. Returns whether it was one.
+    /// A loop within iterations whose length differs between them or is large. Returns whether it was one.
     pub(in crate::lower) fn loop_in_iterations(
         &mut self,
         var: VarId,
@@ -75,7 +75,7 @@ impl<'g> Lower<'_, 'g> {
         Sym::from(self.tape.column(values)).of(&crate::program::Type::Int)
     }
 
-    /// A branch on data whose sides only add to the log density: each side applies to its own iterations. Whether it
+    /// A branch on data whose sides only add to the log density. Each side applies to its own iterations. Whether it
     /// was one.
     pub(in crate::lower) fn parted(
         &mut self,
@@ -111,8 +111,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// Runs `body` for iterations that each belong to one of the current iterations, and sums its value over those of
-    /// each.
+    /// Runs `body` for iterations that each belong to one of the current iterations, and sums its values for each
+    /// current iteration.
     pub(super) fn deeper(
         &mut self,
         owner: &[u32],

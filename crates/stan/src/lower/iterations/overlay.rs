@@ -1,9 +1,10 @@
 //! Outer variables to which iterations write.
 //!
-//! A scalar is a placeholder for its value after the previous iteration. After the loop it has either grown by a sum,
-//! or has the value of the last iteration, which does not depend on the placeholder. A container is an overlay, which
-//! stores the indexed positions with their values. Iterations may overwrite a position that no other iteration uses.
-//! They may only add to a shared position. Any other variable is a state that each iteration passes to the next.
+//! A scalar is represented by a placeholder for its value after the previous iteration. After the loop it has either
+//! grown by a sum, or it has the value of the last iteration, which does not depend on the placeholder. A container is
+//! represented by an overlay, which stores the indexed positions with their values. Iterations may overwrite a position
+//! that no other iteration uses. To a shared position they may only add. Any other variable is a state that each
+//! iteration passes to the next.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -66,16 +67,16 @@ enum Did {
     Added(NodeId),
 }
 
-/// A scalar of the surroundings that iterations changed.
+/// A scalar from outside the loop that the iterations changed.
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
-    /// Its previous value, if it has grown.
+    /// The previous value, if the scalar has grown.
     pub(super) before: Option<Sym>,
     /// The value that each iteration adds or assigns.
     pub(super) by: E<'g>,
 }
 
-/// Variables of the surroundings that the body assigns to, with their placeholders.
+/// Variables from outside the loop to which the body assigns, with their placeholders.
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
     /// Including the previously written elements.
@@ -92,7 +93,7 @@ impl Carried {
     }
 }
 
-/// A counter: an `int` that changes only by data, at the start of each iteration and after the last.
+/// A counter: an `int` that changes only by data, at the beginning of each iteration and after the last one.
 struct Counter {
     var: VarId,
     starts: Vec<f64>,
@@ -449,7 +450,7 @@ impl<'g> Lower<'_, 'g> {
         })))
     }
 
-    /// The placeholder of an element that has not been written.
+    /// The placeholder for an element that has not been written.
     fn stand_in_at(&self, overlay: &Overlay, at: &At) -> E<'g> {
         let tape = self.tape;
         match at {
@@ -458,7 +459,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Positions that iterations do not share represent their previous values.
+    /// Resolves reads: positions that iterations do not share stand for their previous values.
     pub(super) fn resolve_reads(&mut self) -> FnResult<()> {
         let (reads, level) = match self.turning.iterations.last_mut() {
             Some(iterations) => (std::mem::take(&mut iterations.reads), iterations.level),

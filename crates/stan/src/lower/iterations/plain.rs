@@ -10,10 +10,10 @@ use crate::value::error::{FnError, FnResult};
 /// Largest number of terms of a sum that is searched for products with data.
 const MOST_TERMS: usize = 512;
 
-/// A sum of columns: products of data with values that all iterations share, and the remainder.
+/// A sum of columns: products of data with values that all iterations share, and a remainder.
 #[derive(Default)]
 struct Linear {
-    /// Data, factor, whether it is subtracted.
+    /// Data, factor, and whether the product is subtracted.
     products: Vec<(RecordId, NodeId, bool)>,
     rest: Vec<(NodeId, bool)>,
 }
@@ -75,7 +75,7 @@ impl Linear {
     }
 }
 
-/// A column of data and a factor that all iterations share, of the arguments of a multiplication.
+/// The column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
 fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
     let data = |id: NodeId| match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
@@ -155,7 +155,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// A column as a vector, of its arguments as vectors.
+/// A column as a vector, given its arguments as vectors.
 fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnError> {
     Ok(match graph.op(id) {
         Op::Record(column) => match graph.record_data(column) {

@@ -66,7 +66,7 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A function summed over slices of the iteration; `None` if no argument contains one.
+    /// A function summed over slices of the iteration; `None` if no argument contains a slice.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,
@@ -122,7 +122,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// The value that an element adds.
+    /// The value that one element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,

@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions of each record's own part: applied to one record instead of all, they give one record's part of the
-/// result.
+/// Functions that act on each record's own part: applied to one record instead of all, they give that record's part of
+/// the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// The part of every argument that belongs to one record.
+    /// The part of every argument that belongs to a single record.
     ///
     /// # Errors
     /// Fails if an argument is the value of the current record, because the call would pair it with every record.
@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
         Ok(args.iter().map(Sym::one_record).collect())
     }
 
-    /// `a op b` where one of them is over the records.
+    /// `a op b`, where at least one operand is a container over the records.
     pub(in crate::lower) fn binary_of_records(
         &self,
         op: BinaryOp,
@@ -124,7 +124,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function with records among its arguments. `None` if there are none, or not in a way that matters.
+    /// A library function with records among its arguments; `None` if there are none, or none that matter. `None` if
+    /// there are none, or not in a way that matters.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -285,7 +286,7 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// A function of whole containers over the records, if they are data. The result, such as a mean, belongs to no
+    /// A function of whole containers over the records that are data. The result, such as a mean, does not belong to a
     /// record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
@@ -356,7 +357,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The meaning of a function over the records.
+/// The effect of a function over the records.
 enum Kind {
     /// The function of each record's part.
     Each,

@@ -13,7 +13,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// An index whose values may be those of each record.
+/// An index whose values may differ between records.
 pub(in crate::lower) enum Given {
     All,
     One(Sym),
@@ -27,8 +27,7 @@ pub(in crate::lower) enum Given {
 enum RecordPos {
     /// The index is the same for all records.
     Fixed(Pos),
-    /// The position per record, counted from 0, and whether the dimension remains as the dimension of the
-    /// records.
+    /// The position of each record, counted from 0, and whether the dimension remains as the dimension of the records.
     Own(Vec<u32>, bool),
 }
 
@@ -82,7 +81,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices of an assignment's target. `over` says whether the variable is over the records.
+    /// The indices of an assignment's target. `over` says whether the variable is a container over the records.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
@@ -240,7 +239,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Extents of the part that indices select, its offsets, and the increments of each iteration to them.
+    /// Extents of the part that the indices select, its offsets, and their increments in each iteration.
     pub(in crate::lower) fn positions(
         &mut self,
         dims: &Dims,

@@ -1,4 +1,4 @@
-//! Loops over the records: lowers the body once, for one record that represents all.
+//! Loops over the records. The body is lowered once, for a single record that stands for all.
 
 use jensen_graph::{Dependence, NodeId};
 
@@ -10,7 +10,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError};
 
-/// A variable of the surroundings that the body assigns to.
+/// A variable from outside the loop to which the body assigns.
 struct Carried {
     var: VarId,
     before: Sym,
@@ -118,7 +118,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Replaces the variables that the body may assign by inputs, which hold the values after the previous
+    /// Replaces the variables to which the body may assign by inputs, which contain the values after the previous
     /// record.
     fn carry(&mut self, body: &Stmt, span: Span) -> Eval<Vec<Carried>> {
         let vars = self.assigned_in(body);
@@ -150,8 +150,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// The value of a variable after the loop: its previous value, a sum that grew with each record, or the last
-    /// record's value, which the program must not read.
+    /// The value of a variable after the loop: its previous value, a sum to which each record added, or the last
+    /// record's value, which the program may not read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);

@@ -1,10 +1,10 @@
-//! The axis of exchangeable records: lowers a program once for all its records, with separate prior and likelihood.
+//! The axis of exchangeable records. Lowers a program once for all its records, with separate prior and likelihood.
 //!
 //! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
-//! whose elements are columns with one value per record. Operations on one record apply to all. The body of a loop over
-//! the records is lowered once, and densities and sums become sums over the records. Any other operation across records
-//! is rejected with its location. At the end the log density is linear in its sums over records, which are the
-//! likelihood; the remainder is the prior.
+//! whose elements are columns with one value per record. An operation on one record then applies to all. The body of a
+//! loop over the records is lowered once, and densities and sums become sums over the records. Any other operation
+//! across records is rejected with its location. At the end the log density is linear in its sums over records, which
+//! are the likelihood; the remainder is the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -40,8 +40,8 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 has the unconstrained coordinates. Output 0 is the part that does not belong to records, or NaN if the
-    /// program rejects.
+    /// Input 0 contains the unconstrained coordinates. Output 0 is the part that does not belong to records, or NaN if
+    /// the program rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
@@ -57,25 +57,25 @@ pub struct LoweredRecords {
 pub(super) struct Axis {
     /// The variable that counts the records.
     var: VarId,
-    /// Their number.
+    /// The number of records.
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
     /// Each record's number, from 1.
     index: NodeId,
     separation: Separation,
-    /// Data with an extent that is the number of records, but not the leading one.
+    /// Data with an extent that is the number of records but is not the leading one.
     inner: Vec<VarId>,
     /// Inside a loop over the records.
     inside: bool,
-    /// The records are a part of all records: no value may depend on all of them.
+    /// Whether the records are only some of all records, in which case no value may depend on all of them.
     block: bool,
 }
 
 /// A variable of the data block whose size is the number of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordData {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
     /// The `int` variable that is its next size, if there is one.
     pub length: Option<String>,
@@ -110,9 +110,9 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// As [`lower_records`], for one block of a larger set of records. `numbers` are the numbers of its records in that
-/// set, from 1. The result equals the part of these records in the whole. Fails for an operation that would read all
-/// records at once.
+/// Like [`lower_records`], but for one block of a larger set of records. `numbers` are the numbers of its records in
+/// that set, from 1. The result equals the part for these records in the density of all. Fails for an operation that
+/// would read all records at once.
 ///
 /// # Errors
 /// Fails as [`lower_records`] does.
@@ -162,7 +162,7 @@ fn lower_here(
     })
 }
 
-/// Rejects reads of record data outside the model block, which would need all of them.
+/// Rejects reads of record data outside the model block, because they would need all records.
 fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
     let data = record_data(program, name);
     let blocks = [
@@ -449,7 +449,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The increment of the log density by `body` for each record, summed over the records.
+    /// The increments of the log density by `body` for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -598,7 +598,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records. It has a value per record unless it belongs to a single record.
+    /// A part of a variable over the records. It has one value per record unless it belongs to a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {

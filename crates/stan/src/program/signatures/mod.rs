@@ -40,7 +40,7 @@ impl BuiltinId {
         (0..Self::count() as u16).map(BuiltinId)
     }
 
-    /// Its signatures, in the order of the table; empty for a variadic function.
+    /// The signatures of the function, in the order of the table; empty for a variadic function.
     pub fn signatures(self) -> &'static [FunctionType] {
         let entry = &table::library().entries[self.0 as usize];
         entry
@@ -63,7 +63,7 @@ impl BuiltinId {
     }
 }
 
-/// The signature a variadic function has when these functions are passed to it, one for each function parameter in
+/// The signature of a variadic function when these functions are passed to it, one for each function parameter in
 /// order; `None` if they do not fit.
 pub(crate) fn instantiate(id: BuiltinId, passed: &[&FunctionType]) -> Option<FunctionType> {
     table::instantiate(id.pattern(), passed)

@@ -1,6 +1,6 @@
 //! Parser of `library.sig`, which explains its notation.
 //!
-//! The table is part of the program text, so a mistake in it is a bug and panics; the tests expand every line.
+//! The table is part of the source code, so a mistake in it is a bug and causes a panic. The tests expand every line.
 
 use std::sync::{LazyLock, OnceLock};
 

@@ -80,7 +80,7 @@ const UNARY: &[(&str, Unary)] = &[
     ("tanh", tanh),
 ];
 
-/// Functions that treat both parts alike and accept ints.
+/// Functions that treat both parts in the same way and accept ints.
 const BY_PART: &[&str] = &[
     "add",
     "add_diag",
@@ -127,7 +127,7 @@ const BILINEAR: &[&str] = &[
     "multiply",
 ];
 
-/// The same, with the first argument conjugated.
+/// Functions that are linear in each of two arguments, the first of which is conjugated.
 const SESQUILINEAR: &[&str] = &["columns_dot_product", "dot_product", "rows_dot_product"];
 
 /// The products of a container with itself.
@@ -196,7 +196,7 @@ fn tanh<'g>((a, b): Z<'g>) -> Z<'g> {
     )
 }
 
-/// A power, 0 of the base 0.
+/// A power; a power of the base 0 is 0.
 fn power<'g>(z: Z<'g>, w: Z<'g>) -> Z<'g> {
     let zero = z.0.num(0.0);
     let none = z.0.eq(zero) * z.1.eq(zero);

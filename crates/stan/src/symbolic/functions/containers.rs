@@ -293,7 +293,7 @@ fn append_array(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(Sym::joined(cx.tape, dims, all))
 }
 
-/// Refuses to build a container with these extents if it exceeds the limit.
+/// Rejects a container with these extents if it exceeds the limit.
 fn fits(cx: &Cx<'_>, extents: &[usize]) -> FnResult<()> {
     let elements = extents.iter().map(|n| *n as f64).product();
     check_bytes(cx.name, elements, 8, MAX_VALUE_BYTES)

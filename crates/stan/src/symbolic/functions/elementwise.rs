@@ -143,7 +143,7 @@ pub const TERNARY: &[(&str, Ternary)] = &[
     ("inv_inc_beta", |a, b, p| a.op3(ElemOp::InvIncBeta, b, p)),
 ];
 
-/// `f` of the elements of all arguments; scalars go with every element.
+/// Applies `f` to the elements of all arguments. Scalars are combined with every element.
 ///
 /// # Errors
 /// Fails if containers have different shapes.
@@ -214,7 +214,7 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
-    /// From here on 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
+    /// Above this value 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
     const FULL: f64 = 8.0;
     let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
@@ -226,11 +226,12 @@ pub fn logit(x: E<'_>) -> E<'_> {
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
 }
 
-/// Below, the first term of the series of an incomplete gamma function is all of it.
+/// Below this value, an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// One of the regularised incomplete gamma functions from its logarithm, `op`. It has no slope at 0 and none far out.
-/// There, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant in the flat part.
+/// One of the regularised incomplete gamma functions from its logarithm, `op`. The logarithm has no slope at 0 and far
+/// from 0. In these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the
+/// function is flat.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -243,8 +244,8 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The regularised incomplete beta function from its logarithm. At 0 and 1, where that has no slope, it comes from the
-/// first term of its series.
+/// The regularised incomplete beta function from its logarithm. At 0 and 1, where the logarithm has no slope, the first
+/// term of its series is used.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();
@@ -272,7 +273,7 @@ fn tgamma(x: E<'_>) -> E<'_> {
     above.select(positive, reflected)
 }
 
-/// The product of n factors, where the first is x and each later one is a step larger. The numbers of factors are
+/// The product of n factors, of which the first is x and each later one is larger by a step. The numbers of factors are
 /// known.
 fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);

@@ -81,8 +81,8 @@ fn tuple<const N: usize>(parts: [Sym; N]) -> Sym {
     Sym::Tuple(Rc::new(parts.to_vec()))
 }
 
-/// A matrix after reflections to upper triangular form, with the orthogonal factor and the diagonal, whose signs may
-/// differ from Stan's.
+/// A matrix after reflections to upper triangular form, with the orthogonal factor and the diagonal. The signs of the
+/// diagonal may differ from Stan's.
 struct Reflected<'g> {
     q: E<'g>,
     r: E<'g>,
@@ -165,8 +165,8 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// U, singular values and V from the eigenvectors of the symmetric matrix with A and Aᵀ off its diagonal, whose
-/// eigenvalues are the singular values and their negatives. Small singular values remain accurate.
+/// U, singular values and V, from the eigenvectors of the symmetric matrix with the off-diagonal blocks A and Aᵀ. The
+/// eigenvalues of that matrix are the singular values and their negatives. Small singular values remain accurate.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -262,7 +262,8 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Positions of the elements of a matrix in the square one of m + n rows: transposed below its diagonal, and above it.
+/// Positions of the elements of a matrix in the square matrix with m + n rows: transposed below its diagonal, and
+/// unchanged above it.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -282,7 +283,7 @@ fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
         .collect()
 }
 
-/// (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ of a wide matrix: for full rank.
+/// (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ for a wide matrix, if the rank is full.
 fn generalized_inverse(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (m, n) = cx.extents(&args[0])?;
     let a = cx.e(&args[0])?;
@@ -340,8 +341,8 @@ const PADE: [f64; 14] = [
     1.0,
 ];
 
-/// The matrix exponential by scaling, Padé's approximation and squaring. The norm is not known while the graph is
-/// built, so every matrix is scaled by the same rule.
+/// The matrix exponential by scaling, Padé's approximation and squaring. The norm is unknown while the graph is built,
+/// so every matrix is scaled by the same rule.
 fn exponential<'g>(cx: &Cx<'g>, a: E<'g>, n: usize) -> E<'g> {
     if n == 0 {
         return a;

@@ -7,8 +7,9 @@ use crate::value::error::FnResult;
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[("hmm_marginal", marginal)];
 
-/// The log likelihood by forward filtering: log likelihoods of states at each time, transitions, first states. The
-/// filtered probabilities are scaled at each time, so that none that the next one needs underflows.
+/// The log likelihood by forward filtering, from the log likelihoods of states at each time, the transitions and the
+/// initial probabilities. The filtered probabilities are rescaled at each time, so that none that the next time needs
+/// underflows.
 fn marginal(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let ((states, times), n) = (cx.extents(&args[0])?, cx.square(&args[1])?);
     if states != n || args[2].dims()?.size() != n {

@@ -38,7 +38,8 @@ pub fn exp_quad(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     stationary(cx, args, |d2| (-0.5 * d2).exp())
 }
 
-/// Points and their coordinates: (number, coordinates each, elements point after point).
+/// Points and their coordinates: The number of points, the number of coordinates of each, and the elements, point after
+/// point.
 fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
     let dims = x.dims()?;
     let n = dims.array.first().copied().unwrap_or(0);
@@ -58,9 +59,9 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// A kernel of the scaled squared distance: arguments x, magnitude, length scale (one, or one for each coordinate); or
-/// x₁, x₂, magnitude, length scale. The diagonal is the squared magnitude, without distances, because their root has no
-/// derivative at 0.
+/// A kernel of the scaled squared distance. Its arguments are x, magnitude and length scale (one, or one for each
+/// coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude and does not use
+/// distances, because their square root has no derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;

@@ -6,7 +6,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Products with a left factor of at most this many elements, handled separately, are expanded.
+/// Products whose left factor has at most this many elements, handled separately, are expanded.
 const SMALL: usize = 16;
 
 /// Name and builder.
@@ -259,7 +259,7 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Σ aᵢ bᵢ without the structural zeros of a matrix (zeros in the data do not count): `structure` says which factors
+/// Σ aᵢ bᵢ without the structural zeros of a matrix (zeros in the data do not count). `structure` says which factors
 /// have zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
@@ -419,7 +419,8 @@ struct Sparse<'g> {
     entries: Vec<(usize, usize)>,
 }
 
-/// A sparse matrix from the number of its rows and columns, values, column of each, and start of each row.
+/// A sparse matrix, given by its numbers of rows and columns, its values, the column of each value, and the start of
+/// each row.
 fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     let rows = args[0].size("the number of rows")?;
     let cols = args[1].size("the number of columns")?;

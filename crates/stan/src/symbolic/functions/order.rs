@@ -14,7 +14,7 @@ pub const TABLE: &[(&str, Build)] = &[
     ("sort_indices_desc", |cx, args| order(cx, &args[0], true)),
 ];
 
-/// Number of elements below one of them.
+/// Number of elements smaller than the given one.
 fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = args[0].dims()?.size();
     let s = args[1].size("the index")?;

@@ -1,4 +1,4 @@
-//! From containers to numbers.
+//! Functions of containers that return numbers.
 
 use crate::symbolic::functions::elementwise::{lmgamma, map};
 use crate::symbolic::functions::{Build, Cx};
@@ -147,7 +147,8 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// The standard deviation. If all elements are equal it has no derivative; Stan's value is used, 1/√n for each.
+/// The standard deviation. It has no derivative if all elements are equal. The partial derivatives are then 1/√n, as in
+/// Stan.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     let variance = variance(cx, x)?;

@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// Names of the transforms of whole values. Those of single elements have bounds among their arguments.
+/// Names of the transforms of whole values. Transforms of single elements have bounds among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),

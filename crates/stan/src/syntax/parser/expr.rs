@@ -46,9 +46,9 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
     Some(op)
 }
 
-/// Number of operations of a sum, or of one chain of `&&` or `||`, after which a new part begins. Code that visits
-/// expressions recurses, so ten thousand terms must not be nested ten thousand deep. Sums of reals then round like sums
-/// of such parts.
+/// Number of operations in a sum, or in one chain of `&&` or `||`, after which a new part begins. Code that visits
+/// expressions is recursive, so ten thousand terms must not be nested ten thousand levels deep. Sums of reals are then
+/// rounded like sums of such parts.
 const PART: u32 = 100;
 
 /// The parsed part of a long chain.
@@ -59,7 +59,7 @@ struct Parts {
     op: Option<(InfixOp, Span)>,
 }
 
-/// The operator that joins the parts of a chain, if the operator may end one.
+/// The operator that joins the parts of a chain, if this operator may end a part.
 fn part_ends(op: InfixOp) -> Option<InfixOp> {
     match op {
         InfixOp::Add | InfixOp::Sub => Some(InfixOp::Add),

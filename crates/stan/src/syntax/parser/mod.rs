@@ -1,7 +1,7 @@
 //! Tokens to a syntax tree, by recursive descent.
 //!
-//! Always returns a tree: a statement that cannot be parsed is reported and replaced by an error node, and parsing
-//! continues after it. Nesting is bounded, so that this and every later walk may recurse.
+//! The parser always returns a tree. A statement that cannot be parsed is reported and replaced by an error node, and
+//! parsing continues after it. Nesting is limited, so that the parser and every later walk may be recursive.
 
 mod expr;
 mod stmt;
@@ -12,11 +12,11 @@ use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{SourceFile, Span};
 
-/// Statements, types and parentheses nest no deeper than this.
+/// Largest nesting depth of statements, types and parentheses.
 pub const MAX_DEPTH: u32 = 200;
-/// No chain of operators is longer than this; `a + b + c` is 2 high.
+/// Largest length of a chain of operators; `a + b + c` has length 2.
 pub const MAX_HEIGHT: u32 = 400;
-/// Number of syntax errors beyond which reports are not useful.
+/// Number of syntax errors beyond which further reports are not useful.
 const MAX_ERRORS: usize = 30;
 
 /// Already reported.
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// After an error in a function: past its body, or past the `;` of a declaration.
+    /// After an error in a function, skips past its body, or past the `;` of a declaration.
     fn skip_function(&mut self, start: usize) {
         let mut braces = 0usize;
         self.at = start;

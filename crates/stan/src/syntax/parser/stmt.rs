@@ -26,7 +26,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the start of the next statement: past a `;` or a closed `{ … }`, or to the end of the block.
+    /// Skips to the beginning of the next statement: past a `;` or a closed `{ … }`, or to the end of the block.
     fn skip_statement(&mut self, start: usize) {
         let mut braces = 0usize;
         // Braces already consumed since the statement began.
@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a statement that begins with a word starts here, on a new line.
+    /// Whether a statement starts here with a word, on a new line.
     fn starts_fresh_statement(&self, kind: TokenKind) -> bool {
         use TokenKind::*;
         let word = matches!(
@@ -235,8 +235,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`: it does if the braces
-    /// hold something without `;` and a `~` follows, at once or after indices.
+    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if the braces
+    /// contain no `;` and a `~` follows, immediately or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {

@@ -298,7 +298,7 @@ impl Parser<'_> {
         Ok(depth)
     }
 
-    /// `tuple(…)`; the type it belongs to starts at `start`.
+    /// `tuple(…)`. The type to which it belongs starts at `start`.
     fn unsized_tuple(&mut self, start: Span) -> Parsed<UnsizedBase> {
         use TokenKind as T;
         self.bump();

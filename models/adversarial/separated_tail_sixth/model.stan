@@ -1,4 +1,4 @@
-// A precision that the data know, and a shelf with a sixth of the mass where they do not.
+// A precision that the data determine, and a separated tail mode with a sixth of the mass in which they do not.
 transformed data {
   vector[6] y = [-0.8, 0.04, 1.36, -1.08, 2.64, -2.08]';
 }

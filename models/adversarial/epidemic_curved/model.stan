@@ -1,4 +1,4 @@
-// The first eight days of an epidemic by a differential equation, which show growth and hardly recovery: bent, with a long tail.
+// The first eight days of an epidemic by a differential equation, which show growth and hardly any recovery: curved, with a long tail.
 functions {
   vector rate(real t, vector y, real beta, real gamma) {
     real fresh = beta * y[1] * y[2] / 1e5;

@@ -1,4 +1,4 @@
-// A precision that the data know, and a shelf with a fifteenth of the mass where they do not.
+// A precision that the data determine, and a separated tail mode with a fifteenth of the mass in which they do not.
 transformed data {
   vector[6] y = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34]';
 }
