@@ -173,17 +173,17 @@ fn missing_values_are_masked_and_imputed() {
     let (gaps, missing) = with_gaps(&whole);
     let (table, fit) = (desk.file("gaps.csv", &gaps), desk.name("fit"));
     let made = run(&format!(
-        "vae fit {table} --decoder gaussian --latent 1 --hidden none --batch 20 --optimizer adam --step-size 0.02 \
-         --epochs 300 --out {fit} --json"
+        "vae fit {table} --decoder gaussian --latent 1 --hidden 16 --batch 20 --optimizer adam --step-size 0.01 \
+         --epochs 400 --out {fit} --json"
     ));
     let made = made.expect(0).json();
     assert_eq!(made["missing_values"], missing);
     let note = format!("{missing} of 800 values are missing");
     assert!(made["warnings"].to_string().contains(&note), "{made}");
-    // The score is that of one factor by maximum likelihood, which these networks are.
+    // The score is that of one factor by maximum likelihood, which made the rows.
     let (bound, plain) = (number(&made, "bound"), number(&made["baseline"], "score"));
     assert!(
-        bound > plain - 0.1 && bound < plain + 0.05,
+        bound > plain - 0.1 && bound < plain + 0.1,
         "{bound} for {plain}"
     );
     let trace = trace_of(&desk.path("fit"));
@@ -211,7 +211,7 @@ fn missing_values_are_masked_and_imputed() {
             }
         }
     }
-    assert!(error < 0.03 * spread, "{error} of {spread}");
+    assert!(error < 0.02 * spread, "{error} of {spread}");
 }
 
 #[test]
